@@ -1,0 +1,38 @@
+"""What a value that breaks the contract raises: one error with a reason for machines, the place, and what to do."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ValidationError
+
+Reason = Literal["empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted"]
+"""Why a record is no command of this contract; the header ``reason`` of a dead letter."""
+
+
+class ContractError(ValueError):
+    """A value is not what ``contract.md`` says.
+
+    Attributes:
+        reason: which kind of fault it is.
+        place: dotted path of the field at fault, or ``""`` for the whole value.
+        problem: what is wrong, without any of the value's content.
+    """
+
+    def __init__(self, reason: Reason, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}" if place else problem)
+        self.reason: Reason = reason
+        self.place = place
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[ContractError], tuple[Reason, str, str]]:
+        return type(self), (self.reason, self.place, self.problem)
+
+
+def from_pydantic(error: ValidationError) -> ContractError:
+    """The first fault of a validation, translated; the input's values are left out."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    reason: Reason = "not_json" if first["type"] == "json_invalid" else "invalid"
+    place = ".".join(str(part)[:64] for part in first["loc"])
+    problem = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    return ContractError(reason, place[:256], problem)

@@ -1,0 +1,177 @@
+"""Points: what is kept in the store. Payloads leave out what has its default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from afterturn.schemas.events import Operation, SkipReason
+from afterturn.schemas.parts import Entity, Source, Status, Uuids
+from afterturn.schemas.scope import Scope
+from afterturn.schemas.settings import Kind, Role, TenantSettings
+from afterturn.schemas.types import Count, JsonObject, Model, Tags, Time, as_tuple
+
+RANK_SHIFT = 43
+"""evict_key = rank · 2^43 + number, below 2^53, where stores compare integers exactly."""
+MAX_AUTHORS = 256
+_State = Literal["receipt", "thread", "tenant", "checkpoint"]
+
+
+class Outcome(Model):
+    """How a command ended: kept in its receipt, so that a replay reports it and writes nothing.
+
+    ``counts`` are the outcome event's counts by field name.
+    """
+
+    event: Annotated[str, Field(pattern=r"^[a-z]+\.[a-z]+\.v\d+$")]
+    operation: Operation | None = None
+    reason: SkipReason | None = None
+    error: str | None = None
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
+class Point(Model):
+    """What every point has: its partition, and the revs that made it and last changed it."""
+
+    partition: Count
+    born: Count
+    rev: Count
+
+    def payload(self) -> dict[str, Any]:
+        """The stored payload: JSON values, defaults and absent fields left out, the point's kind always there."""
+        dumped = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        dumped["point"] = getattr(self, "point")  # noqa: B009 - each subclass names its kind
+        return dumped
+
+
+class Memory(Point):
+    """A memory, or the tombstone of one: what is removed keeps its place, order and sources, never its content."""
+
+    point: Literal["memory"] = "memory"
+    tenant: str
+    status: Status
+    ordinal: Count
+    evict_key: Count | None = None
+    scope: Scope = Scope()
+    kind: Kind | None = None
+    type: str | None = None
+    collection: str | None = None
+    key: str | None = None
+    content: str | None = None
+    chars: Count | None = None
+    asks: bool = False
+    data: JsonObject = Field(default_factory=dict)
+    tags: Tags = ()
+    thread: str | None = None
+    turn_id: str | None = None
+    position: Count | None = None
+    part: Count | None = None
+    parts: Count | None = None
+    role: Role | None = None
+    author: str | None = None
+    occurred_at: Time | None = None
+    recorded_at: Time | None = None
+    effective_at: Time | None = None
+    expires_at: Time | None = None
+    content_revised: Time | None = None
+    metadata_revised: Time | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    decay: float = 0.0
+    trust: float | None = None
+    reinforce_count: Count = 0
+    level: Count = 0
+    pinned: bool = False
+    entities: Annotated[tuple[Entity, ...], BeforeValidator(as_tuple)] = ()
+    source: Source | None = None
+    source_ids: Uuids = ()
+    derived_from: Uuids = ()
+    valid_from: Time | None = None
+    valid_to: Time | None = None
+    invalidated_at: Time | None = None
+    embedder: str | None = None
+    outcome: Outcome | None = None
+    digest: str | None = None
+
+
+class Receipt(Point):
+    """The receipt of a command that left no memory at ordinal 0; a ``dead`` one only its own replay overwrites."""
+
+    point: Literal["receipt"] = "receipt"
+    tenant: str
+    outcome: Outcome
+    digest: str
+    dead: bool = False
+
+
+class ThreadState(Point):
+    """Where a thread stands: the position its next message gets."""
+
+    point: Literal["thread"] = "thread"
+    tenant: str
+    scope: Scope = Scope()
+    thread: str
+    next_position: Count
+
+
+class TenantState(Point):
+    """Where a tenant stands: counts of live and pinned memories, the number of its last memory, who has written."""
+
+    point: Literal["tenant"] = "tenant"
+    tenant: str
+    live: Count = 0
+    pinned: Count = 0
+    number: Count = 0
+    authors: Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(max_length=MAX_AUTHORS)] = ()
+    settings: TenantSettings = TenantSettings()
+    erased_at: Count | None = None
+
+
+class Checkpoint(Model):
+    """Which offset of a partition comes next, as a rev; it alone has ``next`` and no ``rev``.
+
+    ``key`` and ``time`` (milliseconds) are of the last record folded in, to recognise the log by; ``opens`` counts
+    openings without progress; ``spoilt`` marks a copy that was restored under a running recorder.
+    """
+
+    point: Literal["checkpoint"] = "checkpoint"
+    partition: Count
+    next: Count
+    key: str | None = None
+    time: Count | None = None
+    opens: Count = 0
+    plan_version: Count = 1
+    spoilt: bool = False
+
+    def payload(self) -> dict[str, Any]:
+        """The stored payload; ``opens`` is always there, so that progress takes it back."""
+        dumped = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        return dumped | {"point": self.point, "opens": self.opens, "plan_version": self.plan_version}
+
+
+StoredPoint = Memory | Receipt | ThreadState | TenantState
+_MODELS: dict[str, type[StoredPoint]] = {
+    "memory": Memory,
+    "receipt": Receipt,
+    "thread": ThreadState,
+    "tenant": TenantState,
+}
+
+
+def point_of(payload: dict[str, Any]) -> StoredPoint:
+    """A point from its stored payload; fields a later version added are ignored.
+
+    Raises:
+        pydantic.ValidationError: where the payload is none of ours.
+    """
+    return _MODELS[payload["point"]].model_validate(payload, extra="ignore")
+
+
+def evict_key(importance: float, number: int, *, superseded: bool = False) -> int:
+    """What orders a tenant's memories for leaving, lowest first: superseded, then importance, then recorded earliest.
+
+    (0 if superseded, else 1 + floor(1000 · importance)) · 2^43 + the memory's number in its tenant.
+    """
+    rank = 0 if superseded else 1 + int(1_000 * importance)
+    return (rank << RANK_SHIFT) + number

@@ -1,0 +1,130 @@
+"""What recall is asked and what it answers (``POST /v1/recall``)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from afterturn.schemas.errors import ContractError
+from afterturn.schemas.parts import Identifiers, Source
+from afterturn.schemas.scope import Scope
+from afterturn.schemas.settings import Kind, Role
+from afterturn.schemas.types import Content, Identifier, Model, Share, Tags, Time, as_tuple
+
+_RELATIVE = re.compile(r"-(\d{1,6})([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+MAX_TEXT = 100_000
+
+
+def resolve_time(text: str, now: datetime) -> datetime:
+    """An RFC 3339 time, or one relative to ``now`` (``-7d``, ``-3h``, ``-20m``), in UTC.
+
+    Raises:
+        ContractError: where it is neither, or lies before year 1.
+    """
+    found = _RELATIVE.fullmatch(text)
+    try:
+        if found:
+            return now - timedelta(**{_UNITS[found[2]]: int(found[1])})
+        if not re.match(r"\d{4}-\d\d-\d\d", text):
+            raise ValueError(text)
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ContractError("invalid", "time", "must be an RFC 3339 time or a relative one as -7d, -3h, -20m") from None
+
+
+def _checked_when(text: str) -> str:
+    resolve_time(text, datetime(2026, 1, 1, tzinfo=UTC))
+    return text
+
+
+When = Annotated[str, Field(max_length=64), AfterValidator(_checked_when)]
+Kinds = Annotated[tuple[Kind, ...], BeforeValidator(as_tuple), Field(max_length=4)]
+Roles = Annotated[tuple[Role, ...], BeforeValidator(as_tuple), Field(max_length=4)]
+Ids = Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(max_length=10_000)]
+FoundBy = Literal["vector", "keyword", "neighbour"]
+
+
+class Query(Model):
+    """What is asked of recall. The tenant is never in it: it comes from the credential.
+
+    ``limit`` bounds the list of memories, ``max_tokens`` the text; ``until`` is exclusive.
+    """
+
+    text: Annotated[Content, Field(max_length=MAX_TEXT)] | None = None
+    scope: Scope = Scope()
+    threads: Identifiers | None = None
+    exclude_threads: Identifiers | None = None
+    authors: Identifiers | None = None
+    roles: Roles | None = None
+    kinds: Kinds | None = None
+    types: Identifiers | None = None
+    tags_any: Tags | None = None
+    tags_all: Tags | None = None
+    since: When | None = None
+    until: When | None = None
+    as_of: Time | None = None
+    min_importance: Share | None = None
+    min_confidence: Share | None = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    max_tokens: Annotated[int, Field(ge=0, le=100_000)] = 2_000
+    seen: Ids = ()
+    after: Annotated[str, Field(max_length=128)] | None = None
+    profile: Literal["recipe"] = "recipe"
+    format: Literal["timeline"] = "timeline"
+    explain: bool = False
+
+
+class ScoreParts(Model):
+    """What a memory's score is made of."""
+
+    lexical: float = 0.0
+    dense: float = 0.0
+    neighbour: float = 0.0
+    author: float = 0.0
+    question: float = 0.0
+
+
+class RecalledMemory(Model):
+    """One memory of an answer: what it says, where it is from, what found it, and whether the text shows it."""
+
+    id: str
+    text: str
+    kind: Kind
+    type: str
+    author: str | None = None
+    role: Role | None = None
+    thread: str | None = None
+    turn_id: str | None = None
+    position: int | None = None
+    occurred_at: Time | None = None
+    importance: float
+    confidence: float
+    tags: Tags = ()
+    source: Source | None = None
+    found_by: Annotated[tuple[FoundBy, ...], BeforeValidator(as_tuple)]
+    score: float
+    in_text: bool
+    parts: ScoreParts | None = None
+
+
+class Answer(Model):
+    """What recall found: memories in rank order, and one text for the prompt in time order."""
+
+    memories: Annotated[tuple[RecalledMemory, ...], BeforeValidator(as_tuple)] = ()
+    text: str = ""
+    tokens: int = 0
+    degraded: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    took_ms: float = 0.0
+
+
+class Accepted(Model):
+    """A write was put on the turn log: not stored yet. ``token`` waits for it as ``after`` of a query."""
+
+    status: Literal["accepted"] = "accepted"
+    event_id: Identifier
+    token: str

@@ -1,0 +1,141 @@
+"""The contract's primitive types: identifiers, times, shares, tags, content and free JSON objects."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+MAX_JSON_BYTES = 16 * 1024
+MAX_JSON_DEPTH = 8
+_INT64 = range(-(2**63), 2**63)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Model(BaseModel):
+    """A frozen value of the contract: unknown fields are refused unless a reader says otherwise."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, ser_json_inf_nan="null", allow_inf_nan=False, protected_namespaces=()
+    )
+
+
+def clean_text(text: str) -> str:
+    """Text a store and an embedder can take: lone surrogates become U+FFFD, NUL is dropped, all else stays."""
+    if _SURROGATE.search(text):
+        text = _SURROGATE.sub("\ufffd", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return text.replace("\0", "")
+
+
+def clean_json(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """``clean_text`` over every string of a JSON value."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_json(k): clean_json(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(v) for v in value]
+    return value
+
+
+def _identifier(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return value
+    if value.isascii():
+        if not value.isprintable():
+            raise ValueError("must not hold control characters")
+        return value
+    value = unicodedata.normalize("NFC", value)
+    if any(unicodedata.category(c) in {"Cc", "Cs"} for c in value):
+        raise ValueError("must not hold control characters or lone surrogates")
+    return value
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, str) and not _RFC3339.match(value):
+        raise ValueError("must be an RFC 3339 time of the years 1 to 9999, as 2026-01-31T09:30:00Z")
+    if not isinstance(value, str | datetime):
+        raise ValueError("must be an RFC 3339 time, as 2026-01-31T09:30:00Z")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+def _utc(value: datetime) -> datetime:
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must lie within the years 1 to 9999 in UTC") from None
+
+
+def _clean(value: object) -> object:
+    return clean_text(value) if isinstance(value, str) else value
+
+
+def _depth(value: JsonValue) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def _bounded_json(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if _depth(value) > MAX_JSON_DEPTH:
+        raise ValueError(f"must not be nested deeper than {MAX_JSON_DEPTH} levels")
+    if not _ints_fit(value):
+        raise ValueError("integers must fit into 64 bits")
+    if len(orjson.dumps(value)) > MAX_JSON_BYTES:
+        raise ValueError(f"must not be larger than {MAX_JSON_BYTES} bytes of JSON")
+    return value
+
+
+def _ints_fit(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(map(_ints_fit, value.values()))
+    if isinstance(value, list):
+        return all(map(_ints_fit, value))
+    return not isinstance(value, int) or value in _INT64
+
+
+def _cleaned_object(value: object) -> object:
+    return clean_json(value) if isinstance(value, dict) else value
+
+
+def as_tuple(value: object) -> object:
+    """A list as a tuple, anything else untouched: what lets a frozen model take both."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Identifier = Annotated[str, BeforeValidator(_identifier), Field(min_length=1, max_length=256)]
+"""1 to 256 characters, NFC, no control characters, compared exactly; an integer is taken as its decimal text."""
+
+Time = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_utc), Field(strict=False)]
+"""An RFC 3339 time, kept in UTC; a naive one is UTC."""
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+"""A finite number from 0 to 1."""
+
+Content = Annotated[str, BeforeValidator(_clean)]
+"""Text; lone surrogates become U+FFFD, NUL is dropped, all else is kept as it is."""
+
+Tag = Annotated[str, BeforeValidator(_clean), Field(min_length=1, max_length=128)]
+Tags = Annotated[tuple[Tag, ...], BeforeValidator(as_tuple), Field(max_length=64)]
+"""At most 64 tags of at most 128 characters, any characters."""
+
+JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(_cleaned_object), AfterValidator(_bounded_json)]
+"""A JSON object: integers within 64 bits, at most 8 levels and 16 KiB."""
+
+Count = Annotated[int, Field(ge=0)]
+Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+"""A point's id: a lower-case UUID."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text says nothing: only white space and characters that don't show."""
+    return not text or not any(c.isprintable() and not c.isspace() for c in text)
