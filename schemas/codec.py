@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, TypeVar
 
 import orjson
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from afterturn.schemas.commands import COMMAND_TYPES, Collect, Command
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import EVENT_TYPES, MemoryEvent, UnknownEvent
-from afterturn.schemas.types import Model, clean_json
+from afterturn.schemas.ids import EPOCH_SHIFT
+from afterturn.schemas.types import Model, Time, as_utc
 
 MAX_BODY_BYTES = 2_000_000
+MAX_ATTRIBUTE = 256
 Headers = tuple[tuple[str, bytes], ...]
 UnknownFields = Literal["forbid", "ignore"]
 M = TypeVar("M", bound=Model)
+_TIME: TypeAdapter[datetime] = TypeAdapter(Time)
+_OFFSET = re.compile(rb"[0-9]{1,14}")
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}[ -~]{0,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,8 @@ class Attributes:
     """A CloudEvent's attributes.
 
     ``source`` names the application, not the instance; with ``id`` it is the idempotency key of all commands but turns.
-    ``original_offset`` is where a replayed dead letter stood first.
+    Both have 1 to 256 characters in Unicode's normal form C, no control characters. A ``traceparent`` that is none is
+    left out, as W3C's Trace Context asks. ``original_offset`` is where a replayed dead letter stood first.
     """
 
     id: str
@@ -38,16 +46,24 @@ class Attributes:
     original_offset: int | None = None
 
     def headers(self) -> Headers:
-        """The Kafka headers, in a fixed order."""
+        """The Kafka headers, in a fixed order.
+
+        Raises:
+            ContractError: ``headers`` where an attribute breaks the contract.
+        """
+        try:
+            time = as_utc(self.time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        except ValueError as error:
+            raise ContractError("headers", "ce_time", str(error)) from None
         pairs = [
             ("ce_specversion", "1.0"),
-            ("ce_id", self.id),
-            ("ce_source", self.source),
-            ("ce_type", self.type),
-            ("ce_time", self.time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+            ("ce_id", _checked("ce_id", self.id)),
+            ("ce_source", _checked("ce_source", self.source)),
+            ("ce_type", _checked("ce_type", self.type)),
+            ("ce_time", time),
             ("content-type", "application/json"),
         ]
-        if self.traceparent:
+        if self.traceparent and _TRACEPARENT.fullmatch(self.traceparent):
             pairs.append(("traceparent", self.traceparent))
         if self.original_offset is not None:
             pairs.append(("afterturn_original_offset", str(self.original_offset)))
@@ -72,7 +88,7 @@ def encode(model: Command | MemoryEvent, attributes: Attributes) -> Encoded:
     """The record of a command or event.
 
     Raises:
-        ContractError: ``too_large`` where the body exceeds 2 MB.
+        ContractError: ``too_large`` where the body exceeds 2 MB, ``headers`` where an attribute breaks the contract.
     """
     value = body_of(model)
     if len(value) > MAX_BODY_BYTES:
@@ -92,17 +108,17 @@ def attributes_of(headers: Iterable[tuple[str, bytes]]) -> Attributes:
     if required["ce_specversion"] != "1.0":
         raise ContractError("headers", "ce_specversion", "must be 1.0")
     try:
-        time = datetime.fromisoformat(required["ce_time"])
-    except ValueError:
-        raise ContractError("headers", "ce_time", "must be an RFC 3339 time") from None
-    original = found.get("afterturn_original_offset")
+        time = _TIME.validate_python(required["ce_time"])
+    except ValidationError:
+        raise ContractError("headers", "ce_time", "must be an RFC 3339 time of the years 1 to 9999") from None
+    traceparent = (found.get("traceparent") or b"").decode("ascii", "replace")
     return Attributes(
         id=required["ce_id"],
         source=required["ce_source"],
         type=required["ce_type"],
-        time=time if time.tzinfo else time.replace(tzinfo=UTC),
-        traceparent=_text(found, "traceparent") if found.get("traceparent") else None,
-        original_offset=int(original) if original is not None and original.isdigit() else None,
+        time=time,
+        traceparent=traceparent if _TRACEPARENT.fullmatch(traceparent) else None,
+        original_offset=_original_offset(found.get("afterturn_original_offset")),
     )
 
 
@@ -118,18 +134,20 @@ def parse(model: type[M], body: bytes, *, unknown: UnknownFields = "forbid") -> 
         fault = from_pydantic(error)
     if fault.reason != "not_json":
         raise fault
-    # Half an emoji in a JSON escape is no JSON to strict parsers: mend it the long way.
+    # Half an emoji is no JSON to strict parsers. Read it the long way: content mends it, identifiers refuse it.
     try:
-        mended = orjson.dumps(clean_json(json.loads(body, parse_constant=_refuse_constant)))
-        return model.model_validate_json(mended, extra=unknown)
-    except ValidationError as error:
-        raise from_pydantic(error) from None
-    except (ValueError, RecursionError, TypeError):
+        content = json.loads(body.decode("utf-8-sig", "surrogatepass"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
         raise fault from None
+    try:
+        return model.model_validate(content, extra=unknown)
+    except ValidationError as error:
+        fault = from_pydantic(error)
+    raise fault
 
 
 def decode_command(
-    headers: Iterable[tuple[str, bytes]], body: bytes | None, *, unknown: str
+    headers: Iterable[tuple[str, bytes]], body: bytes | None, *, unknown: UnknownFields
 ) -> tuple[Attributes, Command]:
     """A command and its attributes from a record.
 
@@ -176,9 +194,25 @@ def _text(found: dict[str, bytes], name: str) -> str:
         text = raw.decode()
     except UnicodeDecodeError:
         raise ContractError("headers", name, "is not UTF-8") from None
-    if len(text) > 1_024:
-        raise ContractError("headers", name, "is longer than 1024 characters")
+    return _checked(name, text)
+
+
+def _checked(name: str, text: str) -> str:
+    if not 1 <= len(text) <= MAX_ATTRIBUTE:
+        raise ContractError("headers", name, f"must have 1 to {MAX_ATTRIBUTE} characters")
+    if any(unicodedata.category(c) in {"Cc", "Cs"} for c in text):
+        raise ContractError("headers", name, "must not hold control characters or lone surrogates")
+    if not unicodedata.is_normalized("NFC", text):
+        raise ContractError("headers", name, "must be in Unicode's normal form C")
     return text
+
+
+def _original_offset(raw: bytes | None) -> int | None:
+    if raw is None:
+        return None
+    if not _OFFSET.fullmatch(raw) or int(raw) >> EPOCH_SHIFT:
+        raise ContractError("headers", "afterturn_original_offset", "must be an offset in decimal digits")
+    return int(raw)
 
 
 def _refuse_constant(name: str) -> float:

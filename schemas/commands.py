@@ -26,6 +26,7 @@ from afterturn.schemas.types import (
     Identifier,
     JsonObject,
     Model,
+    Seconds,
     Share,
     Tags,
     Time,
@@ -34,8 +35,8 @@ from afterturn.schemas.types import (
     is_blank,
 )
 
-Ids = Annotated[tuple[Uuid, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=1_000)]
-Messages = Annotated[tuple[Message, ...], BeforeValidator(as_tuple), Field(max_length=256)]
+Ids = Annotated[tuple[Uuid, ...], Field(fail_fast=True, min_length=1, max_length=1_000), BeforeValidator(as_tuple)]
+Messages = Annotated[tuple[Message, ...], Field(fail_fast=True, max_length=256), BeforeValidator(as_tuple)]
 
 
 class TurnCompleted(Model):
@@ -70,7 +71,7 @@ class Remember(Model):
     confidence: Share = 1.0
     importance: Share = 0.5
     decay: Share = 0.0
-    entities: Annotated[tuple[Entity, ...], BeforeValidator(as_tuple), Field(max_length=64)] = ()
+    entities: Annotated[tuple[Entity, ...], Field(fail_fast=True, max_length=64), BeforeValidator(as_tuple)] = ()
     valid_from: Time | None = None
     valid_to: Time | None = None
     observed_at: Time | None = None
@@ -95,7 +96,9 @@ class Revise(Model):
 
     TYPE: ClassVar[str] = "memory.revise.v1"
     tenant: Identifier
-    changes: Annotated[tuple[Change, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=200)]
+    changes: Annotated[
+        tuple[Change, ...], Field(fail_fast=True, min_length=1, max_length=200), BeforeValidator(as_tuple)
+    ]
     reason: Literal["merged", "reinforced", "contradicted", "generalised", "stale", "revived", "expired", "corrected"]
     derived: Derived | None = None
 
@@ -118,10 +121,12 @@ class Consolidate(Model):
     scope: Scope = Scope()
     policy: Identifier
     group: Identifier
-    sources: Annotated[tuple[ConsolidationSource, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=200)]
+    sources: Annotated[
+        tuple[ConsolidationSource, ...], Field(fail_fast=True, min_length=1, max_length=200), BeforeValidator(as_tuple)
+    ]
     min_sources: Annotated[int, Field(ge=1)]
     summary: Summary
-    source_ttl_s: Count
+    source_ttl_s: Seconds
     based_on: Count
     usage: Usage = Usage()
 
@@ -140,7 +145,7 @@ class Forget(Model):
     def _one_way_to_choose(self) -> Forget:
         if (self.ids is None) == (self.filter is None):
             raise ValueError("give either ids or filter")
-        if self.filter is not None and self.filter == Filter():
+        if self.filter is not None and not self.filter.restricts():
             raise ValueError("an empty filter would remove everything; erase the tenant if that is meant")
         return self
 
@@ -161,7 +166,7 @@ class Configure(Model):
     tenant: Identifier
     bounds: Bounds | None = None
     required_scope: Dimensions | None = None
-    ttl_s: dict[Kind, Count] | None = None
+    ttl_s: dict[Kind, Seconds] | None = None
     recording: Recording | None = None
     consolidation: JsonObject | None = None
     phases: Phases | None = None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import ValidationError
+
+_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}|\[key\]", re.ASCII)
 
 Reason = Literal["empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted"]
 """Why a record is no command of this contract; the header ``reason`` of a dead letter."""
@@ -30,9 +33,15 @@ class ContractError(ValueError):
 
 
 def from_pydantic(error: ValidationError) -> ContractError:
-    """The first fault of a validation, translated; the input's values are left out."""
+    """The first fault of a validation, translated; the input's values are left out, and keys that may be content."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     reason: Reason = "not_json" if first["type"] == "json_invalid" else "invalid"
-    place = ".".join(str(part)[:64] for part in first["loc"])
+    place = ".".join(map(_part, first["loc"]))
     problem = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
     return ContractError(reason, place[:256], problem)
+
+
+def _part(part: int | str) -> str:
+    return (
+        part if isinstance(part, str) and _FIELD_NAME.fullmatch(part) else str(part) if isinstance(part, int) else "?"
+    )

@@ -17,7 +17,7 @@ SkipReason = Literal[
     "duplicate", "conflict", "blank", "stale", "erased", "gone", "pin_limit", "off", "dead_letter", "unavailable",
     "scope", "unknown",
 ]  # fmt: skip
-Milliseconds = Annotated[float, Field(ge=0, strict=False)]
+Milliseconds = Annotated[float, Field(ge=0)]
 
 
 class CommandRef(Model):
@@ -141,7 +141,7 @@ class Recalled(_Event):
     hits: Count = 0
     tokens: Count = 0
     found_by: FoundBy = FoundBy()
-    degraded: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    degraded: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     usage: Usage = Usage()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role
@@ -19,14 +19,16 @@ from afterturn.schemas.types import (
     Time,
     Uuid,
     as_tuple,
+    is_blank,
 )
 
 Status = Literal["candidate", "active", "superseded", "evicted", "merged", "deleted", "erased"]
 LIVE: frozenset[Status] = frozenset({"candidate", "active", "superseded"})
 """The statuses of memories that are there; the others mark tombstones."""
-Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(as_tuple), Field(max_length=256)]
-Uuids = Annotated[tuple[Uuid, ...], BeforeValidator(as_tuple), Field(max_length=256)]
-Names = Annotated[tuple[Annotated[str, Field(max_length=256)], ...], BeforeValidator(as_tuple), Field(max_length=64)]
+Identifiers = Annotated[tuple[Identifier, ...], Field(fail_fast=True, max_length=256), BeforeValidator(as_tuple)]
+Uuids = Annotated[tuple[Uuid, ...], Field(fail_fast=True, max_length=256), BeforeValidator(as_tuple)]
+Text = Annotated[Content, Field(max_length=256)]
+Names = Annotated[tuple[Text, ...], Field(fail_fast=True, max_length=64), BeforeValidator(as_tuple)]
 
 
 class Message(Model):
@@ -53,7 +55,7 @@ class Run(Model):
 class Entity(Model):
     """A person, place or thing a memory mentions."""
 
-    span: Annotated[str, Field(min_length=1, max_length=256)]
+    span: Annotated[Text, Field(min_length=1)]
     type: Identifier
     id: Identifier | None = None
     role: Literal["subject", "object", "other"] | None = None
@@ -64,14 +66,16 @@ class Source(Model):
 
     type: Literal["run", "user", "tool", "eval", "human"]
     id: Identifier
-    uri: Annotated[str, Field(max_length=2_048)] | None = None
-    label: Annotated[str, Field(max_length=256)] | None = None
+    uri: Annotated[Content, Field(max_length=2_048)] | None = None
+    label: Text | None = None
 
 
 class Derived(Model):
     """What a derived command rests on: it is skipped if any of it was removed or erased since."""
 
-    source_ids: Annotated[tuple[Uuid, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
+    source_ids: Annotated[
+        tuple[Uuid, ...], Field(fail_fast=True, min_length=1, max_length=256), BeforeValidator(as_tuple)
+    ]
     based_on: Count
     extra_key: bool = False
 
@@ -87,7 +91,9 @@ class Set(Model):
     level: Count | None = None
     trust: Share | None = None
     tags: Tags | None = None
-    entities: Annotated[tuple[Entity, ...], BeforeValidator(as_tuple), Field(max_length=64)] | None = None
+    entities: Annotated[tuple[Entity, ...], Field(fail_fast=True, max_length=64), BeforeValidator(as_tuple)] | None = (
+        None
+    )
     expires_at: Time | None = None
     valid_to: Time | None = None
     invalidated_at: Time | None = None
@@ -111,7 +117,7 @@ class ConsolidationSource(Model):
 class SummaryData(Model):
     """What a summary covers."""
 
-    period: tuple[Time, Time] | None = None
+    period: Annotated[tuple[Time, Time], BeforeValidator(as_tuple)] | None = None
     source_count: Count
     derived_from: Uuids
 
@@ -128,17 +134,34 @@ class Summary(Model):
     level: Count
     data: SummaryData
 
+    @model_validator(mode="after")
+    def _says_something(self) -> Summary:
+        if is_blank(self.content):
+            raise ValueError("content must not be blank")
+        return self
+
 
 class Filter(Model):
-    """Which memories a command selects; absent fields do not restrict."""
+    """Which memories a command selects; absent fields do not restrict, and a list names at least one value."""
 
     scope: Scope | None = None
     threads: Identifiers | None = None
     tags_any: Tags | None = None
-    kinds: Annotated[tuple[Kind, ...], BeforeValidator(as_tuple)] | None = None
+    kinds: Annotated[tuple[Kind, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] | None = None
     authors: Identifiers | None = None
     since: Time | None = None
     until: Time | None = None
+
+    @model_validator(mode="after")
+    def _lists_name_something(self) -> Filter:
+        if any(getattr(self, name) == () for name in type(self).model_fields):
+            raise ValueError("a list must name something; leave the field out where it does not restrict")
+        return self
+
+    def restricts(self) -> bool:
+        """Whether any memory could be left out by it."""
+        others = self.model_dump(exclude={"scope"}, exclude_none=True)
+        return bool(others) or (self.scope is not None and bool(self.scope.pairs()))
 
 
 class Usage(Model):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 
+from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import Operation, SkipReason
 from afterturn.schemas.parts import Entity, Source, Status, Uuids
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role, TenantSettings
-from afterturn.schemas.types import Count, JsonObject, Model, Tags, Time, as_tuple
+from afterturn.schemas.types import Count, Model, Time, as_tuple
 
 RANK_SHIFT = 43
 """evict_key = rank · 2^43 + number, below 2^53, where stores compare integers exactly."""
@@ -61,8 +62,8 @@ class Memory(Point):
     content: str | None = None
     chars: Count | None = None
     asks: bool = False
-    data: JsonObject = Field(default_factory=dict)
-    tags: Tags = ()
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+    tags: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     thread: str | None = None
     turn_id: str | None = None
     position: Count | None = None
@@ -83,7 +84,7 @@ class Memory(Point):
     reinforce_count: Count = 0
     level: Count = 0
     pinned: bool = False
-    entities: Annotated[tuple[Entity, ...], BeforeValidator(as_tuple)] = ()
+    entities: Annotated[tuple[Entity, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     source: Source | None = None
     source_ids: Uuids = ()
     derived_from: Uuids = ()
@@ -123,7 +124,7 @@ class TenantState(Point):
     live: Count = 0
     pinned: Count = 0
     number: Count = 0
-    authors: Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(max_length=MAX_AUTHORS)] = ()
+    authors: Annotated[tuple[str, ...], Field(fail_fast=True, max_length=MAX_AUTHORS), BeforeValidator(as_tuple)] = ()
     settings: TenantSettings = TenantSettings()
     erased_at: Count | None = None
 
@@ -163,9 +164,17 @@ def point_of(payload: dict[str, Any]) -> StoredPoint:
     """A point from its stored payload; fields a later version added are ignored.
 
     Raises:
-        pydantic.ValidationError: where the payload is none of ours.
+        ContractError: where the payload is none of ours; its content is left out.
     """
-    return _MODELS[payload["point"]].model_validate(payload, extra="ignore")
+    kind = payload.get("point")
+    model = _MODELS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise ContractError("invalid", "point", "must be memory, receipt, thread or tenant")
+    try:
+        return model.model_validate(payload, extra="ignore")
+    except ValidationError as error:
+        fault = from_pydantic(error)
+    raise fault
 
 
 def evict_key(importance: float, number: int, *, superseded: bool = False) -> int:

@@ -43,9 +43,9 @@ def _checked_when(text: str) -> str:
 
 
 When = Annotated[str, Field(max_length=64), AfterValidator(_checked_when)]
-Kinds = Annotated[tuple[Kind, ...], BeforeValidator(as_tuple), Field(max_length=4)]
-Roles = Annotated[tuple[Role, ...], BeforeValidator(as_tuple), Field(max_length=4)]
-Ids = Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(max_length=10_000)]
+Kinds = Annotated[tuple[Kind, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
+Roles = Annotated[tuple[Role, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
+Ids = Annotated[tuple[str, ...], Field(fail_fast=True, max_length=10_000), BeforeValidator(as_tuple)]
 FoundBy = Literal["vector", "keyword", "neighbour"]
 
 
@@ -104,9 +104,9 @@ class RecalledMemory(Model):
     occurred_at: Time | None = None
     importance: float
     confidence: float
-    tags: Tags = ()
+    tags: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     source: Source | None = None
-    found_by: Annotated[tuple[FoundBy, ...], BeforeValidator(as_tuple)]
+    found_by: Annotated[tuple[FoundBy, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
     score: float
     in_text: bool
     parts: ScoreParts | None = None
@@ -115,10 +115,10 @@ class RecalledMemory(Model):
 class Answer(Model):
     """What recall found: memories in rank order, and one text for the prompt in time order."""
 
-    memories: Annotated[tuple[RecalledMemory, ...], BeforeValidator(as_tuple)] = ()
+    memories: Annotated[tuple[RecalledMemory, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     text: str = ""
     tokens: int = 0
-    degraded: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    degraded: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     took_ms: float = 0.0
 
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from afterturn.schemas.scope import Dimension
-from afterturn.schemas.types import Count, Identifier, JsonObject, Model, as_tuple
+from afterturn.schemas.types import Identifier, JsonObject, Model, Seconds, as_tuple
 
 Role = Literal["user", "assistant", "system", "tool"]
 Kind = Literal["episodic", "semantic", "reflection", "procedural"]
 Switch = Literal["on", "off"]
-Roles = Annotated[tuple[Role, ...], BeforeValidator(as_tuple)]
-Dimensions = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
+Roles = Annotated[tuple[Role, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
+Dimensions = Annotated[tuple[Dimension, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
 Partitioner = Literal["murmur2", "crc32"]
 
 
@@ -28,7 +28,7 @@ class Recording(Model):
     """Which messages of a turn become memories, and what happens to long ones."""
 
     roles: Roles = ("user", "assistant")
-    max_chars: Annotated[int, Field(ge=64, le=100_000)] = 4_000
+    max_chars: Annotated[int, Field(ge=500, le=100_000)] = 4_000
     long: Literal["split", "cut"] = "split"
 
 
@@ -45,7 +45,7 @@ class TenantSettings(Model):
 
     bounds: Bounds | None = None
     required_scope: Dimensions | None = None
-    ttl_s: dict[Kind, Count] | None = None
+    ttl_s: dict[Kind, Seconds] | None = None
     recording: Recording | None = None
     consolidation: JsonObject | None = None
     phases: Phases | None = None

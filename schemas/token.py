@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import rev_of
 
-_FORM = re.compile(r"(\d{1,3})-(\d{1,6})-(\d{1,14})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_FORM = re.compile(r"(\d{1,3})-(\d{1,6})-(\d{1,14})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from datetime import UTC, datetime
@@ -12,9 +13,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 MAX_JSON_BYTES = 16 * 1024
 MAX_JSON_DEPTH = 8
-_INT64 = range(-(2**63), 2**63)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+MAX_INT64 = 2**63 - 1
+_MAX_IDENTIFIER_BITS = 1_024
+MAX_SECONDS = 100 * 366 * 24 * 3_600
+_INT64 = range(-MAX_INT64 - 1, MAX_INT64 + 1)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Unicode's White_Space, Default_Ignorable_Code_Point and controls, and the blank braille cell. Written out, since what
+# is blank decides positions: it must not change with the Unicode version of the Python a recorder runs on.
+_SHOWS = re.compile(
+    "[^\u0000-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
+    "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 class Model(BaseModel):
@@ -45,6 +56,8 @@ def clean_json(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 def _identifier(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > _MAX_IDENTIFIER_BITS:
+            raise ValueError("must have at most 256 characters")
         value = str(value)
     if not isinstance(value, str):
         return value
@@ -66,7 +79,12 @@ def _moment(value: object) -> object:
     return value
 
 
-def _utc(value: datetime) -> datetime:
+def as_utc(value: datetime) -> datetime:
+    """The same moment in UTC; a naive time is UTC.
+
+    Raises:
+        ValueError: where that lies outside the years 1 to 9999.
+    """
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
@@ -77,33 +95,34 @@ def _clean(value: object) -> object:
     return clean_text(value) if isinstance(value, str) else value
 
 
-def _depth(value: JsonValue) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_depth, value), default=0)
-    return 0
-
-
 def _bounded_json(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    if _depth(value) > MAX_JSON_DEPTH:
-        raise ValueError(f"must not be nested deeper than {MAX_JSON_DEPTH} levels")
-    if not _ints_fit(value):
-        raise ValueError("integers must fit into 64 bits")
+    if not _numbers_fit(value):
+        raise ValueError("numbers must be finite, integers must fit into 64 bits")
     if len(orjson.dumps(value)) > MAX_JSON_BYTES:
         raise ValueError(f"must not be larger than {MAX_JSON_BYTES} bytes of JSON")
     return value
 
 
-def _ints_fit(value: JsonValue) -> bool:
+def _numbers_fit(value: JsonValue) -> bool:
     if isinstance(value, dict):
-        return all(map(_ints_fit, value.values()))
+        return all(map(_numbers_fit, value.values()))
     if isinstance(value, list):
-        return all(map(_ints_fit, value))
+        return all(map(_numbers_fit, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
     return not isinstance(value, int) or value in _INT64
 
 
+def _deeper_than(levels: int, value: object) -> bool:
+    if not isinstance(value, dict | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper_than(levels - 1, item) for item in inner)
+
+
 def _cleaned_object(value: object) -> object:
+    if _deeper_than(MAX_JSON_DEPTH, value):
+        raise ValueError(f"must not be nested deeper than {MAX_JSON_DEPTH} levels")
     return clean_json(value) if isinstance(value, dict) else value
 
 
@@ -112,10 +131,14 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-Identifier = Annotated[str, BeforeValidator(_identifier), Field(min_length=1, max_length=256)]
+Identifier = Annotated[
+    str,
+    Field(min_length=1, max_length=256, json_schema_extra={"pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"}),
+    BeforeValidator(_identifier),
+]
 """1 to 256 characters, NFC, no control characters, compared exactly; an integer is taken as its decimal text."""
 
-Time = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_utc), Field(strict=False)]
+Time = Annotated[datetime, Field(strict=False), BeforeValidator(_moment), AfterValidator(as_utc)]
 """An RFC 3339 time, kept in UTC; a naive one is UTC."""
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -124,18 +147,23 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Content = Annotated[str, BeforeValidator(_clean)]
 """Text; lone surrogates become U+FFFD, NUL is dropped, all else is kept as it is."""
 
-Tag = Annotated[str, BeforeValidator(_clean), Field(min_length=1, max_length=128)]
-Tags = Annotated[tuple[Tag, ...], BeforeValidator(as_tuple), Field(max_length=64)]
+Tag = Annotated[str, Field(min_length=1, max_length=128), BeforeValidator(_clean)]
+Tags = Annotated[tuple[Tag, ...], Field(fail_fast=True, max_length=64), BeforeValidator(as_tuple)]
 """At most 64 tags of at most 128 characters, any characters."""
 
 JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(_cleaned_object), AfterValidator(_bounded_json)]
 """A JSON object: integers within 64 bits, at most 8 levels and 16 KiB."""
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=MAX_INT64)]
+"""A whole number from 0, within 64 bits."""
+
+Seconds = Annotated[int, Field(ge=0, le=MAX_SECONDS)]
+"""A duration in whole seconds, at most a hundred years."""
+
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 """A point's id: a lower-case UUID."""
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text says nothing: only white space and characters that don't show."""
-    return not text or not any(c.isprintable() and not c.isspace() for c in text)
+    """Whether a text says nothing: only white space and characters that don't show, in every version of Unicode."""
+    return _SHOWS.search(text) is None

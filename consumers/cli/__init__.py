@@ -1,0 +1,1 @@
+"""The one composition root: a module a command group. Settings are read here, and nowhere below."""

@@ -1,0 +1,41 @@
+"""The command line: its commands, and what an error means for whoever ran it."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from afterturn.consumers.cli import asking, commands_of_dev, evaluating, preparing, publishing, services, watching
+from afterturn.schemas.errors import ContractError
+from afterturn.streams.errors import AfterturnError, Recoverable
+
+EXIT_STOP, EXIT_AWAY, EXIT_INPUT, EXIT_INTERRUPTED = 1, 69, 65, 130
+"""Exit codes: a stop (configuration, another log), a dependency that is away, bad input, Ctrl-C."""
+
+app = typer.Typer(
+    name="afterturn",
+    help="Long-term memory for AI agents: turns in over Kafka, memories in Qdrant, recall in milliseconds.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+for group in (services, preparing, publishing, asking, watching, evaluating, commands_of_dev):
+    group.register(app)
+
+
+def run() -> None:
+    """Run the command line; errors of ours are said in a line, with what to do, and end with their exit code."""
+    console = Console(stderr=True)
+    try:
+        app(standalone_mode=True)
+    except ContractError as error:
+        console.print(f"[red]error:[/red] {error}", highlight=False, markup=True)
+        sys.exit(EXIT_INPUT)
+    except AfterturnError as error:
+        console.print("[red]error:[/red]", str(error), highlight=False)
+        sys.exit(EXIT_AWAY if isinstance(error, Recoverable) else EXIT_STOP)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)

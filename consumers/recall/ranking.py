@@ -1,0 +1,141 @@
+"""The recall recipe: from two lists of hits to one ranking."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from afterturn.consumers.recall.asker import speaks_of_asker
+from afterturn.consumers.recall.candidates import Candidate, Candidates
+from afterturn.consumers.recall.fusion import Fused, Hits, fuse
+from afterturn.consumers.recall.kernel import Place, Window, by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.names import named_authors
+from afterturn.consumers.recall.recipe import MEASURED, Recipe
+from afterturn.schemas.query import FoundBy
+
+
+class Parts(NamedTuple):
+    """What a score is the sum of.
+
+    Attributes:
+        lexical: From the lexical arm, 0..1.
+        dense: From the dense arm, 0..0.7.
+        neighbour: From the messages around it in its thread.
+        author: Bonus of the named author's messages, or of the user's for a question in the first person.
+        question: Malus of a short question; 0 or less.
+    """
+
+    lexical: float
+    dense: float
+    neighbour: float
+    author: float
+    question: float
+
+
+class Ranked(NamedTuple):
+    """A candidate in its place. Its score is the sum of its parts, which `parts` names."""
+
+    candidate: Candidate
+    score: float
+    lexical: float
+    dense: float
+    neighbour: float
+    author: float
+    question: float
+    found_by: frozenset[FoundBy]
+
+    @property
+    def parts(self) -> Parts:
+        """What the score is the sum of."""
+        return Parts(self.lexical, self.dense, self.neighbour, self.author, self.question)
+
+
+class Favour(NamedTuple):
+    """Whose messages a question asks for. At most one of the two is set."""
+
+    author: str | None = None
+    role: str | None = None
+
+
+def favour(question: str, authors: Iterable[str]) -> Favour:
+    """Return the author a question names, or the role `user` where it speaks of its asker and names nobody."""
+    named = named_authors(question, authors)
+    if named:
+        return Favour(author=next(iter(named))) if len(named) == 1 else Favour()
+    return Favour(role="user") if speaks_of_asker(question) else Favour()
+
+
+def to_read(dense: Hits, lexical: Hits, candidates: Candidates, recipe: Recipe = MEASURED) -> list[Window]:
+    """Return the ranges whose messages `rank` considers besides the hits."""
+    places = place_scores(fuse(dense, lexical, recipe).scores, candidates)
+    return windows(places, recipe.best, len(recipe.kernel))
+
+
+def rank(
+    dense: Hits,
+    lexical: Hits,
+    candidates: Candidates,
+    question: str,
+    authors: Iterable[str],
+    recipe: Recipe = MEASURED,
+) -> list[Ranked]:
+    """Return the hits, and the neighbours of the best of them, best first.
+
+    Args:
+        dense: Score by id of the vector arm; its query is the question without author names.
+        lexical: Score by id of the keyword arm; its query is the question as asked.
+        candidates: What is known of the hits and of the messages in the windows of `to_read`. A hit without a
+            candidate is left out; a candidate that is neither a hit nor in a window is too.
+        question: The question as asked.
+        authors: The tenant's author names.
+        recipe: The numbers.
+
+    Returns:
+        Equal scores stand newest first. Every hit is there: the weakest of a list, or its only one, has a score of 0
+        and no bonus, so that a tenant's one memory is recalled. A message found by neighbours alone has gained
+        something from them.
+    """
+    fused = fuse(dense, lexical, recipe)
+    author, role = favour(question, authors)
+    by_word, by_sense = fused.lexical, fused.dense
+    ranked = []
+    for identity, candidate, gained in _considered(candidates, fused, recipe):
+        words, sense = by_word.get(identity, 0.0), by_sense.get(identity, 0.0)
+        score = words + sense + gained
+        bonus = malus = 0.0
+        if score > 0:
+            if candidate.author == author:
+                bonus = recipe.author
+            elif candidate.role == role:
+                bonus = recipe.first_person
+            if candidate.short_question:
+                malus = -recipe.question
+        found_by = fused.found_by(identity)
+        ranked.append(Ranked(candidate, score + bonus + malus, words, sense, gained, bonus, malus, found_by))
+    ranked.sort(key=_best_then_newest, reverse=True)
+    return ranked
+
+
+def _considered(candidates: Candidates, fused: Fused, recipe: Recipe) -> Iterator[tuple[str, Candidate, float]]:
+    """Yield the hits, and what gains from them in their windows: id, candidate, gain."""
+    places = place_scores(fused.scores, candidates)
+    threads, near = by_thread(places), _near(places, recipe)
+    scores, kernel = fused.scores, recipe.kernel
+    for identity, candidate in candidates.items():
+        thread_key, position = candidate.thread_key, candidate.position
+        found = identity in scores
+        if found or (thread_key, position) in near:
+            gained = gain(threads[thread_key], position, kernel) if thread_key else 0.0
+            if found or gained > 0:
+                yield identity, candidate, gained
+
+
+def _near(places: Mapping[Place, float], recipe: Recipe) -> set[Place]:
+    return {
+        (window.thread_key, position)
+        for window in windows(places, recipe.best, len(recipe.kernel))
+        for position in range(window.from_position, window.to_position + 1)
+    }
+
+
+def _best_then_newest(ranked: Ranked) -> tuple[object, ...]:
+    candidate = ranked.candidate
+    return ranked.score, candidate.occurred_at, candidate.position, -candidate.ordinal, candidate.id

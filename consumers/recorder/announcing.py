@@ -1,0 +1,166 @@
+"""What a batch tells the world: an outcome event for every command, a dead letter for what can never succeed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from afterturn.consumers.recorder.decoding import Arrival, Rejected
+from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
+from afterturn.consumers.recorder.plan import Decision
+from afterturn.schemas.codec import Attributes, encode
+from afterturn.schemas.commands import TurnCompleted
+from afterturn.schemas.events import EVENT_TYPES, CommandRef, MemoryEvent, Recorded, Skipped
+from afterturn.schemas.ids import event_id, position_of
+from afterturn.schemas.parts import Usage
+from afterturn.schemas.points import StoredPoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.lanes.seam import Applied, Ending
+from afterturn.streams.partitioner import partition_for
+from afterturn.streams.records import OutRecord, Record
+from afterturn.streams.topics import TopicNames
+
+EVENT_SOURCE = "afterturn/recorder"
+ATTEMPTS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A batch that is in the store: how each record ended, and what was written with which vectors."""
+
+    decisions: tuple[Decision, ...]
+    points: Mapping[str, StoredPoint] = field(default_factory=dict)
+    embedded: Embedded = NOTHING_EMBEDDED
+
+
+class Announcer:
+    """Turns finished batches into what their transaction publishes."""
+
+    def __init__(self, topics: TopicNames, fold: FoldSettings) -> None:
+        self._topics = topics
+        self._fold = fold
+
+    def announce(self, batch: Sequence[Arrival | Rejected], finished: Finished, seconds: float) -> Applied:
+        """What became of a batch that took so many seconds: events and dead letters in offset order, and counts."""
+        outgoing: list[tuple[int, OutRecord]] = []
+        costs = _costs(finished)
+        for decision in finished.decisions:
+            cost = costs.get(decision.item.rev, _FREE)
+            event = event_of(decision, ms=seconds * 1_000, unembedded=cost.unembedded, usage=cost.usage())
+            offset = decision.item.record.offset
+            if event is not None:
+                outgoing.append((offset, event_record(event, decision, self._topics, self._fold)))
+            if (letter := dead_letter(decision, self._topics)) is not None:
+                outgoing.append((offset, letter))
+        evicted = sum(d.outcome.counts.get("evicted", 0) for d in finished.decisions if d.outcome)
+        endings = Counter(ending_of(decision) for decision in finished.decisions)
+        return Applied(batch[-1].record.offset + 1, tuple(outgoing), endings, evicted)
+
+
+@dataclass(slots=True)
+class _Cost:
+    """What embedding one command's texts came to."""
+
+    unembedded: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+    def usage(self) -> Usage:
+        return Usage(embedder_calls=self.calls, embedded_tokens=self.tokens)
+
+
+_FREE = _Cost()
+
+
+def _costs(finished: Finished) -> dict[int, _Cost]:
+    costs: dict[int, _Cost] = {}
+    for id_, tokens in finished.embedded.tokens.items():
+        cost = costs.setdefault(finished.points[id_].rev, _Cost(calls=finished.embedded.calls))
+        cost.tokens += tokens
+        cost.unembedded += id_ in finished.embedded.unembedded
+    return costs
+
+
+def ending_of(decision: Decision) -> Ending:
+    """How a consumed record ended."""
+    if decision.fault is not None:
+        return "dead_lettered"
+    outcome = decision.outcome
+    if outcome is None or outcome.reason is None:
+        return "applied"
+    return "duplicate" if outcome.reason == "duplicate" else "skipped"
+
+
+def event_of(decision: Decision, *, ms: float, unembedded: int, usage: Usage) -> MemoryEvent | None:
+    """A command's outcome event, from its outcome alone; None where no tenant can be told."""
+    arrival, outcome = decision.arrival, decision.outcome
+    if arrival is None or outcome is None:
+        return None
+    epoch, offset = position_of(arrival.rev)
+    turn = arrival.command if isinstance(arrival.command, TurnCompleted) else None
+    fields: dict[str, object] = {
+        "tenant": arrival.tenant,
+        "command": CommandRef(
+            id=arrival.attributes.id,
+            type=arrival.attributes.type,
+            epoch=epoch,
+            partition=arrival.record.partition,
+            offset=offset,
+        ),
+        "thread": turn.thread if turn else None,
+        "turn_id": turn.turn_id if turn else None,
+        "at": arrival.at,
+        "ms": round(ms, 3),
+        **outcome.counts,
+    }
+    model = EVENT_TYPES[outcome.event]
+    if model is Skipped:
+        error = type(decision.fault).__name__ if decision.fault else outcome.error
+        fields |= {"operation": outcome.operation, "reason": outcome.reason, "error": error}
+    if model is Recorded:
+        fields |= {"unembedded": unembedded, "usage": usage}
+    return model.model_validate(fields)
+
+
+def event_record(event: MemoryEvent, decision: Decision, topics: TopicNames, fold: FoldSettings) -> OutRecord:
+    """The record of an outcome event; its id is the same however often it is published."""
+    arrival = decision.arrival
+    assert arrival is not None, "an event has a command"
+    epoch, offset = position_of(arrival.rev)
+    attributes = Attributes(
+        id=event_id(arrival.attributes.id, epoch, arrival.record.partition, offset),
+        source=EVENT_SOURCE,
+        type=event.TYPE,
+        time=arrival.at,
+        traceparent=arrival.attributes.traceparent,
+    )
+    encoded = encode(event, attributes)
+    key = event.tenant.encode()
+    partition = partition_for(key, fold.partitions, fold.partitioner)
+    return OutRecord(topics.memory_events, key, encoded.value, encoded.headers, partition)
+
+
+def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
+    """The record's bytes untouched, with headers that say why, and where it stood; None where it is none."""
+    fault = decision.fault
+    if fault is None:
+        return None
+    record = decision.item.record
+    said: Mapping[str, str] = {
+        "afterturn_reason": fault.reason,
+        "afterturn_error": type(fault).__name__,
+        "afterturn_place": fault.place,
+        "afterturn_problem": fault.problem,
+        "afterturn_topic": record.topic,
+        "afterturn_partition": str(record.partition),
+        "afterturn_offset": str(record.offset),
+        "afterturn_attempts": str(ATTEMPTS),
+    }
+    headers = record.headers + tuple((name, value.encode("utf-8", "replace")) for name, value in said.items())
+    return OutRecord(topics.dead_letter, record.key, record.value, headers, record.partition)
+
+
+def last_of(record: Record) -> tuple[str, int]:
+    """What a checkpoint keeps of the last record folded in, to recognise the log by: key (hex) and time (ms)."""
+    return (record.key or b"").hex()[:512], record.timestamp_ms

@@ -1,0 +1,63 @@
+"""What a lane asks of its checkpoint before it goes on from there."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from afterturn.consumers.recorder.plan import PLAN_VERSION
+from afterturn.schemas.ids import position_of
+from afterturn.schemas.points import Checkpoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.errors import Stop
+
+
+class Checkpoints(Protocol):
+    """What of the store an opening needs."""
+
+    async def checkpoint(self, partition: int) -> Checkpoint | None:
+        """The partition's checkpoint."""
+        ...
+
+    async def open_checkpoint(self, partition: int) -> Checkpoint:
+        """Count an opening by a write of our own; what is read after it."""
+        ...
+
+    async def settle(self, partition: int) -> None:
+        """Return once every earlier write has landed."""
+        ...
+
+
+async def settled_checkpoint(store: Checkpoints, partition: int) -> Checkpoint:
+    """The checkpoint once readings before and after a write of our own agree: then earlier writes have landed whole."""
+    before = await store.checkpoint(partition)
+    after = await store.open_checkpoint(partition)
+    while before is not None and before.next != after.next:
+        before = after
+        await store.settle(partition)
+        again = await store.checkpoint(partition)
+        if again is None:
+            raise Stop(f"The checkpoint of partition {partition} vanished while its lane was opening.")
+        after = again
+    return after
+
+
+def check_checkpoint(checkpoint: Checkpoint, fold: FoldSettings) -> None:
+    """Whether a lane may go on from this checkpoint.
+
+    Raises:
+        Stop: it was written by a newer plan, belongs to another epoch of the log, or is marked as spoilt.
+    """
+    where = f"The checkpoint of partition {checkpoint.partition}"
+    if checkpoint.spoilt:
+        raise Stop(
+            f"{where} is marked spoilt: an old copy of the store was put back under a running recorder, and what it "
+            "wrote since cannot be told apart. Stop all recorders, restore the copy again, and start them."
+        )
+    if checkpoint.plan_version > PLAN_VERSION:
+        raise Stop(
+            f"{where} was written by plan version {checkpoint.plan_version}; this recorder knows {PLAN_VERSION}. "
+            "Run the newer version."
+        )
+    epoch, _ = position_of(checkpoint.next)
+    if epoch != fold.epoch:
+        raise Stop(f"{where} is of epoch {epoch} of the log, the collection's metadata say {fold.epoch}.")

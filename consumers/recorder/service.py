@@ -1,0 +1,102 @@
+"""The recorder as a process: waits for what it needs, runs the lanes, says how it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+from prometheus_client import CollectorRegistry
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from afterturn.consumers.recorder.announcing import Announcer
+from afterturn.consumers.recorder.metrics import RecorderMetrics
+from afterturn.consumers.recorder.writer import PartitionWriter
+from afterturn.consumers.serving import health_app, serving
+from afterturn.consumers.settings import Port, ServiceSettings
+from afterturn.consumers.store.client import opened
+from afterturn.consumers.store.collection import require
+from afterturn.consumers.store.settings import StoreSettings
+from afterturn.consumers.store.write import WriteStore
+from afterturn.consumers.text.registry import open_embedder
+from afterturn.streams.errors import Retry
+from afterturn.streams.kafka import KafkaSettings, start_when_available
+from afterturn.streams.lanes.group import LaneGroup, LaneSettings
+
+_LOG = logging.getLogger("afterturn.recorder")
+
+
+class RecorderSettings(BaseSettings):
+    """Every field is read from ``AFTERTURN_RECORDER_<FIELD>``; times in seconds."""
+
+    model_config = SettingsConfigDict(env_prefix="AFTERTURN_RECORDER_", frozen=True, extra="ignore")
+
+    host: str = "127.0.0.1"
+    port: Port = 8081
+    session_timeout: float = Field(default=10.0, gt=0)
+    zombie_bound: float = Field(default=60.0, gt=0)
+    drain: float = Field(default=20.0, gt=0)
+    instance_id: str | None = None
+
+
+class Waiting:
+    """What a starting service waits for, and since it is up, what is away."""
+
+    def __init__(self) -> None:
+        self.missing: dict[str, str] = {"lanes": "not started"}
+
+    def on_wait(self, error: Retry, delay: float) -> None:
+        """Say that a dependency is away; the service tries again by itself."""
+        self.missing[error.dependency or "other"] = str(error)
+        _LOG.warning("waiting: %s Next try in %.1f s.", error, delay)
+
+    def arrived(self) -> None:
+        """What was missing is there."""
+        self.missing.clear()
+
+
+async def record(
+    service: ServiceSettings,
+    kafka: KafkaSettings,
+    store: StoreSettings,
+    settings: RecorderSettings,
+    stop: asyncio.Event,
+) -> None:
+    """Run a recorder until ``stop`` is set.
+
+    Raises:
+        Stop: the configuration, the collection or the log is not what this recorder can go on with.
+    """
+    registry = CollectorRegistry()
+    metrics, waiting = RecorderMetrics(registry), Waiting()
+    async with AsyncExitStack() as stack:
+
+        def readiness() -> Mapping[str, str]:
+            return waiting.missing | metrics.away
+
+        app = health_app(readiness, registry)
+        port = await stack.enter_async_context(serving(app, settings.host, settings.port))
+        _LOG.info("recorder: health and metrics on http://%s:%d", settings.host, port)
+        embedder = await start_when_available(lambda: open_embedder(service.embedder), on_wait=waiting.on_wait)
+        stack.push_async_callback(embedder.close)
+        fold = service.fold(embedder)
+        client = await stack.enter_async_context(opened(store))
+        await start_when_available(lambda: require(client, fold), on_wait=waiting.on_wait)
+        memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
+        announcer = Announcer(service.topics, fold)
+        lanes = LaneGroup(
+            kafka,
+            LaneSettings(
+                topic=fold.topic,
+                group=fold.group,
+                zombie_bound=settings.zombie_bound,
+                drain=settings.drain,
+                session=settings.session_timeout,
+                instance_id=settings.instance_id,
+            ),
+            lambda partition: PartitionWriter(partition, memories, embedder, fold, announcer),
+            metrics,
+        )
+        await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)

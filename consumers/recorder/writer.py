@@ -1,0 +1,109 @@
+"""One partition's writer: steps 1 to 5 of the write path, driven by its lane, which does step 6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from afterturn.consumers.recorder.announcing import Announcer, Finished, last_of
+from afterturn.consumers.recorder.cutting import LIMITS, BatchLimits, chunks, cut, fits
+from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
+from afterturn.consumers.recorder.embedding import Embedded, embed
+from afterturn.consumers.recorder.opening import check_checkpoint, settled_checkpoint
+from afterturn.consumers.recorder.plan import PLAN_VERSION, Plan, plan, report
+from afterturn.consumers.recorder.reading import ids_of, read
+from afterturn.consumers.store.write import WriteStore
+from afterturn.consumers.text.embedder import Embedder
+from afterturn.schemas.ids import position_of
+from afterturn.schemas.points import Checkpoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.lanes.seam import Applied
+from afterturn.streams.records import Record
+
+Batch = Sequence[Arrival | Rejected]
+
+
+class PartitionWriter:
+    """Folds one partition's records into the store; at every moment its points are the fold up to the checkpoint."""
+
+    def __init__(
+        self,
+        partition: int,
+        store: WriteStore,
+        embedder: Embedder,
+        fold: FoldSettings,
+        announcer: Announcer,
+        limits: BatchLimits = LIMITS,
+    ) -> None:
+        self._partition = partition
+        self._store = store
+        self._embedder = embedder
+        self._fold = fold
+        self._announcer = announcer
+        self._limits = limits
+        self._at = 0
+
+    async def open(self) -> int:
+        """Read the checkpoint once every earlier write has landed; returns the offset that comes next.
+
+        Raises:
+            Retry: the store is away.
+            Stop: the checkpoint is of a newer plan, of another epoch, or spoilt.
+        """
+        checkpoint = await settled_checkpoint(self._store, self._partition)
+        check_checkpoint(checkpoint, self._fold)
+        self._at = checkpoint.next
+        return position_of(checkpoint.next)[1]
+
+    async def apply(self, records: Sequence[Record], still_ours: Callable[[], None]) -> Applied:
+        """Apply as many of the records as one write takes, in order; says how many those were, and what to announce.
+
+        ``still_ours`` is asked before every write and raises where the lane may no longer write.
+
+        Raises:
+            Retry: store or embedder are away: try again from the start.
+            Reopen: another owner is writing.
+            Stop: the store is not what this lane left.
+        """
+        started = monotonic()
+        # 1. decode: what can't be decoded, validated or routed is a dead letter with its reason.
+        batch: Batch = cut((decode(record, self._fold) for record in records), self._at, self._fold, self._limits)
+        if batch[0].rev < self._at:
+            finished = await self._reported(batch)
+        else:
+            batch, planned = await self._planned(batch)
+            # 4. embed what is new, once.
+            embedded = await embed(planned.points, self._embedder)
+            # 5. write: one conditional upsert of everything the batch changes.
+            await self._write(batch, embedded, still_ours)
+            finished = Finished(planned.decisions, planned.points, embedded)
+        return self._announcer.announce(batch, finished, monotonic() - started)
+
+    async def _reported(self, batch: Batch) -> Finished:
+        """Below the checkpoint the recorded outcomes are announced, and nothing is written."""
+        commands = [item for item in batch if isinstance(item, Arrival)]
+        return Finished(report(await self._store.points(ids_of(commands)), batch))
+
+    async def _planned(self, batch: Batch) -> tuple[Batch, Plan]:
+        while True:
+            # 2. read: receipts and states, the lowest-ranked of tenants at their cap, last the checkpoint.
+            snapshot = await read(self._store, self._partition, batch, self._fold, self._at)
+            # 3. plan: pure, in offset order.
+            planned = plan(snapshot, batch, self._fold)
+            if len(batch) == 1 or fits(planned.points, self._fold, self._limits):
+                return batch, planned
+            batch = batch[: len(batch) // 2]
+
+    async def _write(self, batch: Batch, embedded: Embedded, still_ours: Callable[[], None]) -> None:
+        following = batch[-1].rev + 1
+        key, time = last_of(batch[-1].record)
+        checkpoint = Checkpoint(
+            partition=self._partition, next=following, key=key, time=time, plan_version=PLAN_VERSION
+        )
+        receipt = batch[0].receipt if isinstance(batch[0], Arrival) else ""
+        parts = chunks(embedded.writes, receipt, self._fold, self._limits)
+        for number, part in enumerate(parts, 1):
+            still_ours()
+            last = checkpoint if number == len(parts) else None
+            await self._store.write(part, previous=self._at, next_=following, checkpoint=last)
+        self._at = following

@@ -1,0 +1,74 @@
+"""A service's HTTP port: started and ended with the service, in its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from afterturn.streams.errors import BadSettings
+
+Readiness = Callable[[], Mapping[str, str]]
+"""What keeps a service from being ready, by dependency; empty when it is."""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process: it decides what ends, and in which order."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+@asynccontextmanager
+async def serving(app: Any, host: str, port: int) -> AsyncIterator[int]:  # noqa: ANN401 - an ASGI application
+    """Serve an application while the block runs; gives the port (0 chooses a free one).
+
+    Raises:
+        BadSettings: the port is taken, or the address isn't ours.
+    """
+    config = uvicorn.Config(
+        app, host=host, port=port, log_config=None, access_log=False, timeout_keep_alive=30, lifespan="on"
+    )
+    server = _Server(config)
+    try:
+        socket = config.bind_socket()
+    except SystemExit:
+        raise BadSettings("the HTTP port", f"{host}:{port} is taken, or is no address of this machine") from None
+    task = asyncio.create_task(server.serve(sockets=[socket]), name="http")
+    try:
+        yield socket.getsockname()[1]
+    finally:
+        server.should_exit = True
+        await task
+        socket.close()
+
+
+def health_app(readiness: Readiness, registry: CollectorRegistry) -> Starlette:
+    """``/health/live``, ``/health/ready`` (503 with what is missing) and ``/metrics``."""
+    return Starlette(routes=health_routes(readiness, registry))
+
+
+def health_routes(readiness: Readiness, registry: CollectorRegistry) -> list[Route]:
+    """The routes every service has. Liveness does no I/O: it is true as long as the loop answers."""
+
+    async def live(_: Request) -> Response:
+        return JSONResponse({"status": "live"})
+
+    async def ready(_: Request) -> Response:
+        missing = dict(readiness())
+        status = "waiting" if missing else "ready"
+        return JSONResponse({"status": status, "missing": missing}, status_code=503 if missing else 200)
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return [Route("/health/live", live), Route("/health/ready", ready), Route("/metrics", metrics)]

@@ -1,0 +1,179 @@
+"""The open client, and the one place where its errors are translated.
+
+Administration goes through the client's own methods; what runs for every batch and every question is sent as JSON
+through its HTTP layer: building and parsing its models costs more time than the store takes to answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import httpx
+import orjson
+from pydantic import ValidationError
+from qdrant_client import AsyncQdrantClient
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from afterturn.consumers.store.errors import INIT, NoCollection, StoreAway, StoreRefused, WrongStore
+from afterturn.consumers.store.settings import StoreSettings
+from afterturn.streams.errors import BadSettings, Recoverable, Stop
+
+_KEEPALIVE_S = 3  # below every server's own, so that a request never meets a connection that is being closed
+_MAX_WHY = 300
+_AWAY = frozenset({408, 429, 500, 502, 503, 504})
+_NOT_OURS = re.compile(r"dimension error|not existing vector name|index required|no appropriate index", re.IGNORECASE)
+_QUOTED = re.compile(r'string "(?:[^"\\]|\\.)*"?')
+_JSON = {"content-type": "application/json"}
+_DURABLE = {"wait": "true", "ordering": "strong"}
+
+
+class StoreClient:
+    """An open connection to the store, for one event loop, and the alias its collection goes by.
+
+    Attributes:
+        api: Qdrant's own client; use it inside ``call`` only.
+        alias: the collection's name in every request.
+    """
+
+    def __init__(self, api: AsyncQdrantClient, alias: str, timeout: float) -> None:
+        self.api = api
+        self.alias = alias
+        self._timeout = timeout
+
+    @asynccontextmanager
+    async def call(self, operation: str) -> AsyncIterator[AsyncQdrantClient]:
+        """Qdrant's client for one call, within the timeout, its errors translated.
+
+        Raises:
+            StoreAway, StoreRefused, WrongStore: see ``errors``.
+        """
+        try:
+            with _translated(operation, self.alias):
+                async with asyncio.timeout(self._timeout):
+                    yield self.api
+        except TimeoutError:
+            raise StoreAway(operation, "TimeoutError") from None
+
+    async def post(self, operation: str, path: str, body: object) -> Any:  # noqa: ANN401 - any JSON
+        """Send a read on the collection's points and return its result as JSON values.
+
+        Raises:
+            StoreAway, StoreRefused, WrongStore: see ``errors``.
+        """
+        return await self._send(operation, "POST", path, body, {})
+
+    async def change(self, operation: str, method: str, path: str, body: object) -> None:
+        """Send a write and return once it is applied and durable.
+
+        Raises:
+            StoreAway: also where it was taken but not completed in time.
+            StoreRefused, WrongStore: see ``errors``.
+        """
+        result = await self._send(operation, method, path, body, _DURABLE)
+        if result.get("status") != "completed":
+            raise StoreAway(operation, str(result.get("status")))
+
+    async def _send(self, operation: str, method: str, path: str, body: object, query: dict[str, str]) -> Any:  # noqa: ANN401
+        async with self.call(operation) as api:
+            answer = await api.http.client.request(
+                type_=dict[str, Any],
+                method=method,
+                url="/collections/{name}/points" + path,
+                path_params={"name": self.alias},
+                params=query,
+                headers=_JSON,
+                content=orjson.dumps(body),
+            )
+        return answer["result"]
+
+    async def close(self) -> None:
+        """Close every connection; calls that are on their way fail."""
+        await self.api.close()
+
+
+def open_client(settings: StoreSettings) -> StoreClient:
+    """A client for the running event loop; nothing is sent yet. Close it in the same loop.
+
+    Raises:
+        BadSettings: ``QDRANT_URL`` is no URL.
+    """
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    with warnings.catch_warnings():
+        # A key over plain HTTP is the operator's decision: inside one host or a mesh it is usual.
+        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+        try:
+            api = AsyncQdrantClient(
+                url=settings.url,
+                api_key=key,
+                timeout=math.ceil(settings.timeout),
+                check_compatibility=False,  # ``doctor`` asks, and refuses: this would ask in a thread, and warn
+                headers={"accept-encoding": "identity"},  # compressed answers on kept connections stall for 40 ms
+                limits=httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEEPALIVE_S),
+            )
+        except ValueError as error:
+            raise BadSettings("QDRANT_URL", f"it is no URL ({type(error).__name__})") from None
+    return StoreClient(api, settings.alias, settings.timeout)
+
+
+@asynccontextmanager
+async def opened(settings: StoreSettings) -> AsyncIterator[StoreClient]:
+    """A client that is closed at the end of the block."""
+    client = open_client(settings)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@contextmanager
+def _translated(operation: str, alias: str) -> Iterator[None]:
+    try:
+        yield
+    except ResourceExhaustedResponse as error:
+        raise StoreAway(operation, "429", retry_after=error.retry_after_s) from None
+    except UnexpectedResponse as error:
+        raise refusal(operation, alias, error.status_code or 0, error.content) from None
+    except ResponseHandlingException as error:
+        raise _unanswered(operation, error.source) from None
+    except orjson.JSONDecodeError as error:
+        raise StoreAway(operation, type(error).__name__) from None
+
+
+def _unanswered(operation: str, source: Exception) -> Recoverable | Stop:
+    if isinstance(source, httpx.UnsupportedProtocol):
+        return BadSettings("QDRANT_URL", "it must begin with http:// or https://")
+    if isinstance(source, ValidationError):
+        return WrongStore(f"The answer to {operation} is not one of a Qdrant this client knows: compare the versions.")
+    return StoreAway(operation, type(source).__name__)
+
+
+def refusal(operation: str, alias: str, status: int, content: bytes) -> Recoverable | Stop:
+    """What an answer with an error status means for whoever called. Pure."""
+    if status in _AWAY:
+        return StoreAway(operation, str(status))
+    if status in (401, 403):
+        return WrongStore(f"Qdrant does not allow these credentials {operation} ({status}): check QDRANT_API_KEY.")
+    why = _reason(content)
+    if status == 404 and "No point with id" not in why:
+        return NoCollection(alias)
+    if status == 501:
+        return WrongStore(f"This store does not know the call {operation}: {why}")
+    if _NOT_OURS.search(why):
+        return WrongStore(f"The collection {alias} is not as it was made ({operation}): {why}", command_that_helps=INIT)
+    return StoreRefused(operation, status, why)
+
+
+def _reason(content: bytes) -> str:
+    """The server's reason, without the strings of ours that it may quote."""
+    try:
+        why = str(orjson.loads(content)["status"]["error"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return "no reason given"
+    return _QUOTED.sub("a string", why)[:_MAX_WHY]

@@ -1,0 +1,126 @@
+"""The collection behind its alias: made by ``afterturn init``, compared by every service before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qdrant_client import models
+
+from afterturn.consumers.store import schema
+from afterturn.consumers.store.client import StoreClient
+from afterturn.consumers.store.doctor import require_version
+from afterturn.consumers.store.errors import INIT, NoCollection, StoreRefused, WrongDimension, WrongStore
+from afterturn.consumers.store.schema import Difference
+from afterturn.schemas.settings import FoldSettings
+
+_CONFLICT = 409
+
+
+async def create_or_check(client: StoreClient, settings: FoldSettings) -> list[Difference]:
+    """Make the collection, its indexes and its alias where they are missing; of what is there nothing is changed.
+
+    Two processes may do it at once, and one that was cut off may be run again. Returns what differs: a service may
+    start on an empty list only (``require`` says so with an error).
+
+    Raises:
+        StoreAway: Qdrant does not answer: retry.
+        WrongDimension: the collection behind the alias holds vectors of another size.
+        OldServer, WrongStore: the server is too old, refuses the credentials, or uses the alias's name otherwise.
+    """
+    await require_version(client)
+    name = await target(client)
+    if name is None:
+        name = schema.collection_name(settings)
+        await _create(client, name, settings)
+    await _make_indexes(client, name)
+    await _make_alias(client, name)
+    return await check(client, settings)
+
+
+async def check(client: StoreClient, settings: FoldSettings) -> list[Difference]:
+    """Compare the collection behind the alias with these settings; nothing is changed.
+
+    Raises:
+        StoreAway: Qdrant does not answer: retry.
+        NoCollection: nothing goes by the alias; the error names the command that makes it.
+        WrongDimension: the collection holds vectors of another size.
+        OldServer, WrongStore: the server is too old, or refuses the credentials.
+    """
+    await require_version(client)
+    name = await target(client)
+    if name is None:
+        raise NoCollection(client.alias)
+    info = await _info(client, name)
+    theirs = schema.dimension_of(info)
+    if theirs is not None and theirs != settings.dimension:
+        raise WrongDimension(name, settings.dimension, theirs)
+    return schema.differences(info, settings)
+
+
+async def require(client: StoreClient, settings: FoldSettings) -> None:
+    """What a service does before it starts: compare, and stop at any difference.
+
+    Raises:
+        StoreAway: Qdrant does not answer: retry.
+        WrongStore: also where anything differs; the error names each field with both values.
+    """
+    refuse(client.alias, await check(client, settings))
+
+
+def refuse(alias: str, found: Sequence[Difference]) -> None:
+    """Stop at any difference.
+
+    Raises:
+        WrongStore: there is one; the text names the first five.
+    """
+    if found:
+        told = "; ".join(map(str, found[:5]))
+        more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
+        raise WrongStore(
+            f"The collection behind {alias} was made with other settings: {told}{more}. Set them back, or make another "
+            "collection under another QDRANT_ALIAS.",
+            command_that_helps=INIT,
+        )
+
+
+async def target(client: StoreClient) -> str | None:
+    """The collection the alias stands for, None where there is no such alias.
+
+    Raises:
+        StoreAway, WrongStore: see ``errors``.
+    """
+    async with client.call("reading aliases") as api:
+        found = await api.get_aliases()
+    return next((each.collection_name for each in found.aliases if each.alias_name == client.alias), None)
+
+
+async def _create(client: StoreClient, name: str, settings: FoldSettings) -> None:
+    try:
+        async with client.call("creating the collection") as api:
+            await api.create_collection(name, **schema.creation(settings))
+    except StoreRefused as refused:  # another process has just made it: it is compared like any other
+        if refused.status != _CONFLICT:
+            raise
+
+
+async def _make_indexes(client: StoreClient, name: str) -> None:
+    made = schema.indexes()
+    for field in schema.missing_indexes(await _info(client, name)):
+        async with client.call(f"indexing {field}") as api:
+            await api.create_payload_index(name, field, made[field], wait=True)
+
+
+async def _make_alias(client: StoreClient, name: str) -> None:
+    alias = models.CreateAlias(collection_name=name, alias_name=client.alias)
+    try:
+        async with client.call("naming the collection") as api:
+            await api.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
+    except StoreRefused as refused:
+        raise WrongStore(
+            f"The store does not take {client.alias} as an alias ({refused.why}): set another QDRANT_ALIAS."
+        ) from None
+
+
+async def _info(client: StoreClient, name: str) -> models.CollectionInfo:
+    async with client.call("reading the collection") as api:
+        return await api.get_collection(name)

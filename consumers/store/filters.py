@@ -1,0 +1,160 @@
+"""Filters, as the JSON the store is sent: building the client's models for them would cost more than the search.
+
+A test checks that each is one the client's own models accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from afterturn.consumers.store.search import Search, Window
+from afterturn.schemas.parts import LIVE
+from afterturn.schemas.scope import DIMENSIONS
+
+Condition = dict[str, Any]
+Filter = dict[str, Any]
+_LIVE = sorted(LIVE)
+
+
+def match(key: str, value: str | int) -> Condition:
+    """The field is this value, or a list that holds it."""
+    return {"key": key, "match": {"value": value}}
+
+
+def any_of(key: str, values: Iterable[str]) -> Condition:
+    """The field is one of these, or a list that holds one; none of them matches nothing."""
+    return {"key": key, "match": {"any": list(values)}}
+
+
+def bounds(key: str, *, gte: float | None = None, lt: float | None = None) -> Condition:
+    """A number from ``gte`` to below ``lt``."""
+    return {"key": key, "range": _given(gte=gte, lt=lt)}
+
+
+def times(key: str, **limits: datetime | None) -> Condition:
+    """A time within ``gte``, ``gt``, ``lte``, ``lt``, those that are given."""
+    return {"key": key, "range": {name: moment.isoformat() for name, moment in _given(**limits).items()}}
+
+
+def absent(key: str) -> Condition:
+    """The field isn't there."""
+    return {"is_empty": {"key": key}}
+
+
+def has_id(ids: Iterable[str]) -> Condition:
+    """The point is one of these."""
+    return {"has_id": list(ids)}
+
+
+def one_of(*conditions: Condition) -> Filter:
+    """At least one of the conditions holds."""
+    return {"should": list(conditions)}
+
+
+def all_of(*conditions: Condition) -> Filter:
+    """Every condition holds."""
+    return {"must": list(conditions)}
+
+
+def tenant_is(tenant: str) -> Condition:
+    """The tenant; also the corpus of its lexical weights."""
+    return match("tenant", tenant)
+
+
+def live() -> Condition:
+    """Candidate, active or superseded."""
+    return any_of("status", _LIVE)
+
+
+def not_pinned() -> Condition:
+    """Not pinned: payloads leave ``pinned`` out where it is false. Engines differ in how they compare booleans."""
+    return absent("pinned")
+
+
+def unwritten(previous: int, next_: int) -> Filter:
+    """What a batch may overwrite: the checkpoint it read or one on the way to its own, and any point not as new.
+
+    Only the checkpoint has ``next``, only other points have ``rev``.
+    """
+    checkpoint = {"key": "next", "range": {"gte": previous, "lt": next_}}
+    return one_of(checkpoint, bounds("rev", lt=next_))
+
+
+def tail(tenant: str, first_rev: int) -> Filter:
+    """A tenant's memories that may have to leave, and those written from ``first_rev`` on, whatever became of them."""
+    leaving = all_of(live(), not_pinned())
+    return all_of(tenant_is(tenant), match("point", "memory"), one_of(leaving, bounds("rev", gte=first_rev)))
+
+
+def landed(checkpoint: str, tenants: Iterable[str], first_rev: int) -> Filter:
+    """A checkpoint by its id, and every point of these tenants from ``first_rev`` on."""
+    written = all_of(any_of("tenant", tenants), bounds("rev", gte=first_rev))
+    return one_of(has_id([checkpoint]), written)
+
+
+def born_at(tenant: str, rev: int) -> Filter:
+    """What the command at this rev has made of a tenant's memories and receipts."""
+    made = bounds("born", gte=rev, lt=rev + 1)
+    return all_of(tenant_is(tenant), any_of("point", ("memory", "receipt")), made)
+
+
+def searched(search: Search) -> list[Condition]:
+    """Which memories a search may find: all of these hold."""
+    return [
+        tenant_is(search.tenant),
+        match("point", "memory"),
+        any_of("status", search.statuses),
+        *(match(f"scope.{dimension}", value) for dimension, value in search.scope),
+        *_listed(search),
+        *(match("tags", tag) for tag in search.tags_all or ()),
+        *_bounded(search),
+    ]
+
+
+def _listed(search: Search) -> list[Condition]:
+    wanted = {
+        "thread": search.threads,
+        "author": search.authors,
+        "role": search.roles,
+        "kind": search.kinds,
+        "type": search.types,
+        "tags": search.tags_any,
+    }
+    listed = [any_of(key, values) for key, values in wanted.items() if values is not None]
+    if search.exclude_threads:
+        listed.append({"must_not": [any_of("thread", search.exclude_threads)]})
+    return listed
+
+
+def _bounded(search: Search) -> list[Condition]:
+    bounded: list[Condition] = []
+    if search.since or search.until:
+        bounded.append(times("occurred_at", gte=search.since, lt=search.until))
+    if search.min_importance is not None:
+        bounded.append(bounds("importance", gte=search.min_importance))
+    if search.min_confidence is not None:
+        bounded.append(bounds("confidence", gte=search.min_confidence))
+    if search.as_of is not None:
+        bounded.append(one_of(absent("expires_at"), times("expires_at", gt=search.as_of)))
+    return bounded
+
+
+def windows(wanted: Sequence[Window]) -> Filter:
+    """The memories at these places of their threads; a thread of another scope is another thread."""
+    return one_of(*(_window(window) for window in wanted))
+
+
+def _window(window: Window) -> Filter:
+    scope = [_dimension(f"scope.{name}", getattr(window.scope, name)) for name in DIMENSIONS]
+    place = bounds("position", gte=window.first, lt=window.last + 1)
+    return all_of(match("thread", window.thread), place, *scope)
+
+
+def _dimension(key: str, value: str | None) -> Condition:
+    return absent(key) if value is None else match(key, value)
+
+
+def _given(**values: Any) -> dict[str, Any]:  # noqa: ANN401 - numbers or times
+    return {name: value for name, value in values.items() if value is not None}

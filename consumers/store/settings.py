@@ -1,0 +1,26 @@
+"""Where the store is, from the environment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEFAULT_URL = "http://127.0.0.1:6333"
+DEFAULT_ALIAS = "memories"
+
+
+class StoreSettings(BaseSettings):
+    """How Qdrant is reached; every field is read from ``QDRANT_<FIELD>``.
+
+    ``timeout`` bounds one call, in seconds, from sending to the last byte of its answer. ``alias`` is the name the
+    collection is read and written under.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="QDRANT_", frozen=True, extra="ignore")
+
+    url: Annotated[str, Field(pattern=r"^https?://.+")] = DEFAULT_URL
+    api_key: SecretStr | None = None
+    timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
+    alias: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")] = DEFAULT_ALIAS

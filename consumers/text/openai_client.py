@@ -1,0 +1,118 @@
+"""The one module that imports ``openai``: a client of any compatible endpoint, its errors translated.
+
+Texts of the provider's errors stay out of ours: they may quote the input or the key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from afterturn.consumers.text.budget import tokens_of
+from afterturn.consumers.text.errors import EmbedderAway, EmbedderUnusable
+
+if TYPE_CHECKING:
+    from openai import APIError, AsyncOpenAI
+
+KIND = "openai"
+_REFUSED = frozenset({400, 413, 422})
+"""Answers to the input itself. Any other 4xx but `_LATER` is about the settings."""
+_LATER = frozenset({408, 409, 425, 429})
+
+
+class RefusedInput(Exception):  # noqa: N818 - an answer to the input, which the caller narrows down
+    """The endpoint refuses what it was given, or one text of it."""
+
+
+class OpenAISettings(BaseSettings):
+    """Where the endpoint is and what opens it. Every field is `OPENAI_` and its name in the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="OPENAI_", frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    base_url: str | None = Field(
+        default=None, description="the endpoint's address up to /v1; the public one where it is not set"
+    )
+    api_key: SecretStr | None = Field(default=None, description="its key; many endpoints of one's own want none")
+    timeout_s: float = Field(default=60.0, gt=0, description="how long an answer may take, in seconds")
+
+
+class OpenAIClient:
+    """Requests for one model. Nothing is repeated here: the caller keeps polling while it waits."""
+
+    def __init__(self, model: str, settings: OpenAISettings) -> None:
+        """Raises `EmbedderUnusable` without the package, or without a key for the public endpoint."""
+        self.model = model
+        self.who = f"{KIND}:{model} at {_host(settings.base_url)}"
+        self._client = _connect(self.who, settings)
+
+    async def embeddings(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """The vectors of ``texts``, unchecked, and the tokens read (estimated where the endpoint doesn't say).
+
+        Raises:
+            RefusedInput: it refuses one of the texts, or their number.
+            EmbedderAway: it cannot be reached, is busy, or answers with something else.
+            EmbedderUnusable: it refuses the key or the model.
+        """
+        from openai import APIError
+
+        try:
+            answer = await self._client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+        except APIError as error:
+            raise _translated(error, self.who) from None
+        except ValueError:  # a body that says it is JSON and isn't
+            raise EmbedderAway(self.who, "answers with something that is no JSON") from None
+        return _vectors(answer, len(texts), self.who), _tokens(answer, texts)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+
+def _host(base_url: str | None) -> str:
+    """Host and port only: an address may carry credentials."""
+    return urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "the public endpoint"
+
+
+def _connect(who: str, settings: OpenAISettings) -> AsyncOpenAI:
+    try:
+        from openai import AsyncOpenAI
+    except ImportError as error:
+        help_by = "pip install 'afterturn[openai]'"
+        raise EmbedderUnusable(who, "needs the package openai", command_that_helps=help_by) from error
+    if not settings.base_url and not settings.api_key:
+        raise EmbedderUnusable(who, "needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint of your own")
+    key = settings.api_key.get_secret_value() if settings.api_key else "none"
+    return AsyncOpenAI(base_url=settings.base_url or None, api_key=key, max_retries=0, timeout=settings.timeout_s)
+
+
+def _translated(error: APIError, who: str) -> Exception:
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int) or status < 400:
+        return EmbedderAway(who, f"is away ({type(error).__name__})")
+    if status in _REFUSED:
+        return RefusedInput()
+    if status in _LATER or status >= 500:
+        return EmbedderAway(who, f"answers {status}")
+    return EmbedderUnusable(who, f"answers {status}: check OPENAI_API_KEY, OPENAI_BASE_URL and the model's name")
+
+
+def _tokens(answer: object, texts: list[str]) -> int:
+    total = getattr(getattr(answer, "usage", None), "total_tokens", None)
+    return total if isinstance(total, int) else sum(tokens_of(len(text)) for text in texts)
+
+
+def _vectors(answer: object, count: int, who: str) -> list[list[float]]:
+    """The answer's vectors by their index, whatever order it lists them in; by their place where it gives none."""
+    data = getattr(answer, "data", None)
+    if not isinstance(data, list) or len(data) != count:
+        raise EmbedderAway(who, f"answers with something that is no list of {count} embeddings")
+    places = [getattr(item, "index", None) for item in data]
+    try:
+        if any(place is not None for place in places):
+            data = [data[places.index(place)] for place in range(count)]
+        return [[float(number) for number in item.embedding] for item in data]
+    except (AttributeError, OverflowError, TypeError, ValueError):
+        raise EmbedderAway(who, "answers with embeddings that are no numbered lists of numbers") from None

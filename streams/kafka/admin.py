@@ -1,0 +1,139 @@
+"""Topics, their configuration and groups' offsets: what is asked of a cluster, not of a log."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Self
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from afterturn.streams.errors import BrokerUnavailable, Unusable
+from afterturn.streams.kafka.connection import client_options
+from afterturn.streams.kafka.translate import code_error, translated
+from afterturn.streams.kafka.values import TopicInfo
+from afterturn.streams.settings import KafkaSettings
+
+__all__ = ("Admin",)
+
+_EXISTS = 36
+
+
+class Admin:
+    """Asks and changes what a cluster holds. Answers carry error codes; they are raised here, typed.
+
+    `deadline`: seconds for one call.
+    """
+
+    def __init__(self, settings: KafkaSettings, *, deadline: float = 15.0) -> None:
+        self._settings = settings
+        self._deadline = deadline
+        self._client: Any = None
+
+    async def start(self) -> None:
+        """Connect. It can be called again after it failed.
+
+        :raises BrokerUnavailable: when no broker answers.
+        """
+        if self._client is not None:
+            return
+        client = AIOKafkaAdminClient(**client_options(self._settings))
+        try:
+            async with translated("start an admin client", self._deadline):
+                await client.start()
+        except BaseException:
+            await client.close()
+            raise
+        self._client = client
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Disconnect."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def topics(self, names: Collection[str]) -> dict[str, TopicInfo]:
+        """Those of the named topics that exist, without their configuration. Asking creates none.
+
+        :raises BrokerUnavailable: when nobody answers.
+        """
+        client = self._running()
+        async with translated("describe topics", self._deadline):
+            # All of them: asked for by name, a broker that creates topics by itself would create them.
+            found = await client.describe_topics()
+        return {each["topic"]: _topic(each) for each in found if each["topic"] in names and each["error_code"] == 0}
+
+    async def topic(self, name: str) -> TopicInfo | None:
+        """A topic with its configuration, None where it does not exist."""
+        found = (await self.topics([name])).get(name)
+        if found is None:
+            return None
+        return TopicInfo(name, found.partitions, found.replication, await self.config(name))
+
+    async def config(self, topic: str) -> dict[str, str]:
+        """A topic's configuration as it holds, defaults included.
+
+        :raises UnknownTopic: when it does not exist.
+        """
+        client = self._running()
+        async with translated("describe a topic's configuration", self._deadline, topic):
+            answers = await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        config: dict[str, str] = {}
+        for code, _, _, _, entries in (resource for answer in answers for resource in answer.resources):
+            if (error := code_error(code, "describe a topic's configuration", topic)) is not None:
+                raise error
+            config |= {entry[0]: entry[1] for entry in entries if entry[1] is not None}
+        return config
+
+    async def create(self, topic: TopicInfo) -> bool:
+        """Create a topic; False when it exists already (as it is: nothing is changed).
+
+        :raises BrokerRefused: when the cluster cannot have it so (its replication, say).
+        :raises NotAuthorised: when the credentials do not allow it.
+        """
+        client = self._running()
+        new = NewTopic(topic.name, topic.partitions, topic.replication, topic_configs=dict(topic.config))
+        async with translated("create a topic", self._deadline, topic.name):
+            answer = await client.create_topics([new], timeout_ms=int(self._deadline * 1000))
+        for name, code, *_ in answer.topic_errors:
+            if code == _EXISTS:
+                return False
+            if (error := code_error(code, f"create the topic {name}", name)) is not None:
+                raise error
+        return True
+
+    async def committed(self, group: str, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
+        """A group's committed next offsets by partition, None where there is none.
+
+        :raises BrokerUnavailable: when the coordinator does not answer, or not for every partition.
+        """
+        client = self._running()
+        asked = [TopicPartition(topic, partition) for partition in partitions]
+        async with translated("ask for committed offsets", self._deadline, topic):
+            found: Mapping[TopicPartition, Any] = await client.list_consumer_group_offsets(group, partitions=asked)
+        if not set(asked) <= set(found):  # the client drops the error that says why
+            raise BrokerUnavailable("ask for committed offsets", "incomplete answer")
+        return {tp.partition: None if found[tp].offset < 0 else found[tp].offset for tp in asked}
+
+    async def brokers(self) -> int:
+        """How many brokers the cluster has now."""
+        client = self._running()
+        async with translated("describe the cluster", self._deadline):
+            found = await client.describe_cluster()
+        return len(found["brokers"])
+
+    def _running(self) -> Any:  # noqa: ANN401 - the library has no types
+        if self._client is None:
+            raise Unusable("The admin client")
+        return self._client
+
+
+def _topic(found: Mapping[str, Any]) -> TopicInfo:
+    partitions = found["partitions"]
+    return TopicInfo(found["topic"], len(partitions), min((len(each["replicas"]) for each in partitions), default=0))

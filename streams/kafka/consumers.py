@@ -1,0 +1,343 @@
+"""Two ways to read a topic: as a member of a group, and by oneself."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+from afterturn.streams.errors import AfterturnError, UnknownTopic, Unusable
+from afterturn.streams.kafka.connection import client_options, partition_count, stop_in_time
+from afterturn.streams.kafka.translate import translated
+from afterturn.streams.records import Record
+from afterturn.streams.settings import KafkaSettings
+
+__all__ = ("GroupConsumer", "GroupTiming", "LogReader", "OnPartitions")
+
+OnPartitions = Callable[[frozenset[int]], Awaitable[None]]
+
+_FETCH_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class GroupTiming:
+    """When a group gives a member up; all in seconds.
+
+    `session`: without a heartbeat. `heartbeat`: between heartbeats, and so how fast a rebalance is noticed.
+    `rebalance`: for closing lanes before a rejoin. `poll`: between two `getmany`.
+    """
+
+    session: float = 10.0
+    heartbeat: float = 0.5
+    rebalance: float = 30.0
+    poll: float = 300.0
+
+
+class _Reader:
+    """What both have in common: one topic, one client, bounded answers, no position that is not asked for."""
+
+    def __init__(self, settings: KafkaSettings, topic: str, *, deadline: float, max_records: int | None) -> None:
+        self._settings = settings
+        self.topic = topic
+        self._deadline = deadline
+        self._max_records = max_records
+        self._client: Any = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect, and check that the topic is there. It can be called again after it failed.
+
+        :raises BrokerUnavailable: when no broker answers within the deadline.
+        :raises UnknownTopic: when the topic is not there.
+        """
+        raise NotImplementedError
+
+    async def close(self, timeout: float = 5.0) -> None:
+        """Disconnect, within about `timeout` seconds; a group is left."""
+        client, self._client = self._client, None
+        if client is not None:
+            await _stop_consumer(client, timeout)
+
+    async def partitions(self) -> int:
+        """How many partitions the topic has.
+
+        :raises UnknownTopic: when it is gone.
+        """
+        client = self._running()
+        async with translated("ask for a topic", self._deadline, self.topic):
+            return await partition_count(client._client, self.topic)  # noqa: SLF001 - only it asks without creating
+
+    async def getmany(self, timeout: float = 0.0, max_records: int | None = None) -> dict[int, list[Record]]:
+        """The next records by partition, of those that are not paused; empty after `timeout` seconds without any.
+
+        Call it again soon, also with everything paused: a group gives up members that do not poll.
+
+        :raises LogCut: when the log no longer holds a position.
+        :raises NotAuthorised: when the credentials do not allow reading.
+        """
+        client = self._running()
+        async with translated("read", None, self.topic):
+            found = await client.getmany(timeout_ms=int(timeout * 1000), max_records=max_records or self._max_records)
+        return {tp.partition: [_record(each) for each in records] for tp, records in found.items() if records}
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Read that partition from `offset` on; what was fetched ahead of it is dropped."""
+        self._running().seek(TopicPartition(self.topic, partition), offset)
+
+    def pause(self, partitions: Iterable[int]) -> None:
+        """Read nothing of these partitions until they are resumed; those that are not ours (any more) are left out."""
+        self._running().pause(*self._ours(partitions))
+
+    def resume(self, partitions: Iterable[int]) -> None:
+        """Read these partitions again; those that are not ours (any more) are left out."""
+        self._running().resume(*self._ours(partitions))
+
+    def assigned(self) -> frozenset[int]:
+        """The partitions that are ours now."""
+        return frozenset(tp.partition for tp in self._running().assignment())
+
+    async def position(self, partition: int) -> int:
+        """The offset that is read next; what cannot be read (markers, aborted records) is passed over."""
+        client = self._running()
+        async with translated("ask for a position", self._deadline, self.topic):
+            offset: int = await client.position(TopicPartition(self.topic, partition))
+        return offset
+
+    async def beginning_offsets(self, partitions: Collection[int]) -> dict[int, int]:
+        """The offset of the oldest record the log still holds, by partition."""
+        client = self._running()
+        async with translated("ask for the first offsets", self._deadline, self.topic):
+            return _by_partition(await client.beginning_offsets(await self._existing(partitions)))
+
+    async def end_offsets(self, partitions: Collection[int]) -> dict[int, int]:
+        """The offset after the last record that can be read (committed), by partition; markers take offsets too."""
+        client = self._running()
+        async with translated("ask for the last offsets", self._deadline, self.topic):
+            return _by_partition(await client.end_offsets(await self._existing(partitions)))
+
+    async def offsets_for_times(self, times: Mapping[int, int]) -> dict[int, int | None]:
+        """The first offset at or after a time (milliseconds since 1970), by partition; None where there is none."""
+        client = self._running()
+        async with translated("ask for offsets by time", self._deadline, self.topic):
+            asked = {tp: times[tp.partition] for tp in await self._existing(times)}
+            found = await client.offsets_for_times(asked)
+        return {tp.partition: None if each is None else each.offset for tp, each in found.items()}
+
+    async def _existing(self, partitions: Collection[int]) -> list[TopicPartition]:
+        """The client waits for ever for a partition that does not exist."""
+        count = await self.partitions()
+        for partition in partitions:
+            if not 0 <= partition < count:
+                raise UnknownTopic(self.topic, partition)
+        return [TopicPartition(self.topic, partition) for partition in partitions]
+
+    def _ours(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        assigned = self.assigned()
+        return [TopicPartition(self.topic, each) for each in partitions if each in assigned]
+
+    def _running(self) -> Any:  # noqa: ANN401 - the library has no types
+        if self._client is None:
+            raise Unusable(f"The reader of {self.topic}")
+        return self._client
+
+    async def _connect(self, **options: Any) -> Any:  # noqa: ANN401 - the library has no types
+        client = AIOKafkaConsumer(
+            **client_options(self._settings),
+            **options,
+            auto_offset_reset="none",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            max_partition_fetch_bytes=_FETCH_BYTES,
+            fetch_max_wait_ms=250,
+        )
+        try:
+            async with translated("start a consumer", self._deadline, self.topic):
+                await client.start()
+                await partition_count(client._client, self.topic)  # noqa: SLF001 - only it asks without creating
+        except BaseException:
+            await _stop_consumer(client, 1.0)
+            raise
+        return client
+
+
+class LogReader(_Reader):
+    """Reads partitions of a topic without a group: it commits nothing, and no one is told that it reads.
+
+    `deadline`: seconds for an answer of the broker.
+    """
+
+    def __init__(
+        self, settings: KafkaSettings, topic: str, *, deadline: float = 15.0, max_records: int | None = None
+    ) -> None:
+        super().__init__(settings, topic, deadline=deadline, max_records=max_records)
+
+    async def start(self) -> None:
+        """Connect, and check that the topic is there. It can be called again after it failed.
+
+        :raises BrokerUnavailable: when no broker answers within the deadline.
+        :raises UnknownTopic: when the topic is not there.
+        """
+        if self._client is None:
+            self._client = await self._connect()
+
+    async def assign(self, positions: Mapping[int, int]) -> None:
+        """Read these partitions, from these offsets on, and no others.
+
+        :raises UnknownTopic: when a partition is not there.
+        """
+        tps = await self._existing(positions)
+        client = self._running()
+        client.assign(tps)
+        for tp in tps:
+            client.seek(tp, positions[tp.partition])
+
+
+class GroupConsumer(_Reader):
+    """A member of a group on one topic.
+
+    Every partition it is given is **paused**, and has a placeholder as its position: `seek`, then `resume`. So a
+    partition without a committed offset raises nothing, and nothing is read before its lane has opened.
+
+    `on_assigned` gets all partitions that are ours after a rebalance, `on_revoked` all that were before it: the
+    protocol is eager, so everything is revoked first. While `on_revoked` runs the partitions are still ours
+    (for `timing.rebalance` seconds). An error of either is raised by the next `getmany`.
+
+    With an `instance_id` (static membership) a restart within `timing.session` seconds moves no partitions.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        topic: str,
+        group: str,
+        *,
+        on_assigned: OnPartitions,
+        on_revoked: OnPartitions,
+        timing: GroupTiming = GroupTiming(),
+        instance_id: str | None = None,
+    ) -> None:
+        super().__init__(settings, topic, deadline=15.0, max_records=None)
+        self.group = group
+        self._timing = timing
+        self._instance_id = instance_id
+        self._listener = _Listener(self, on_assigned, on_revoked)
+
+    async def start(self) -> None:
+        """Connect, check that the topic is there, and join the group; partitions come by `on_assigned`.
+
+        :raises BrokerUnavailable: when no broker answers within the deadline.
+        :raises UnknownTopic: when the topic is not there.
+        """
+        if self._client is not None:
+            return
+        self._client = await self._connect(
+            group_id=self.group,
+            group_instance_id=self._instance_id,
+            session_timeout_ms=int(self._timing.session * 1000),
+            heartbeat_interval_ms=int(self._timing.heartbeat * 1000),
+            rebalance_timeout_ms=int(self._timing.rebalance * 1000),
+            max_poll_interval_ms=int(self._timing.poll * 1000),
+            partition_assignment_strategy=(RangePartitionAssignor,),
+        )
+        self._client.subscribe([self.topic], listener=self._listener)
+
+    async def getmany(self, timeout: float = 0.0, max_records: int | None = None) -> dict[int, list[Record]]:
+        """The next records by partition, of those that are not paused; empty after `timeout` seconds without any.
+
+        Call it again soon, also with everything paused: a group gives up members that do not poll.
+
+        :raises LogCut: when the log no longer holds a position.
+        :raises NotAuthorised: when the credentials do not allow reading.
+        :raises AfterturnError: what a callback raised since the last call.
+        """
+        self._listener.raise_what_failed()
+        found = await super().getmany(timeout, max_records)
+        self._listener.raise_what_failed()
+        return found
+
+    async def committed(self, partition: int) -> int | None:
+        """The group's committed next offset, asked anew; None where there is none.
+
+        :raises BrokerUnavailable: when the coordinator does not answer within the deadline.
+        """
+        client = self._running()
+        async with translated("ask for a committed offset", self._deadline, self.topic):
+            offset: int | None = await client.committed(TopicPartition(self.topic, partition))
+        return offset
+
+    async def commit(self, offsets: Mapping[int, int]) -> None:
+        """Commit next offsets by partition, outside of any transaction.
+
+        :raises BrokerUnavailable: when that is not known in time, or the partition is no longer ours.
+        """
+        client = self._running()
+        async with translated("commit offsets", self._deadline, self.topic):
+            await client.commit({TopicPartition(self.topic, each): offset for each, offset in offsets.items()})
+
+
+class _Listener:
+    """Calls back at a rebalance; keeps what failed, since the library would only log it."""
+
+    def __init__(self, consumer: GroupConsumer, on_assigned: OnPartitions, on_revoked: OnPartitions) -> None:
+        self._consumer = consumer
+        self._on_assigned = on_assigned
+        self._on_revoked = on_revoked
+        self._failed: AfterturnError | None = None
+
+    def raise_what_failed(self) -> None:
+        """Raise the first error of a callback, once."""
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Pause what is new before anything can be fetched of it, and tell."""
+        partitions = frozenset(tp.partition for tp in assigned)
+        self._consumer.pause(partitions)
+        for partition in partitions:
+            self._consumer.seek(partition, 0)
+        await self._tell(self._on_assigned, partitions)
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Tell, and wait until it is done: the group rejoins afterwards."""
+        await self._tell(self._on_revoked, frozenset(tp.partition for tp in revoked))
+
+    async def _tell(self, callback: OnPartitions, partitions: frozenset[int]) -> None:
+        try:
+            await callback(partitions)
+        except AfterturnError as error:
+            self._failed = self._failed or error
+
+
+ConsumerRebalanceListener.register(_Listener)  # its own methods are declared as plain functions
+
+
+async def _stop_consumer(client: Any, timeout: float) -> None:  # noqa: ANN401 - the library has no types
+    async def force() -> None:
+        await client._client.close()  # noqa: SLF001 - what waits for an answer fails then
+
+    await stop_in_time(client.stop(), timeout, force)
+
+
+def _by_partition(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
+    return {tp.partition: offset for tp, offset in offsets.items()}
+
+
+def _record(found: Any) -> Record:  # noqa: ANN401 - the library has no types
+    return Record(
+        topic=found.topic,
+        partition=found.partition,
+        offset=found.offset,
+        timestamp_ms=found.timestamp,
+        key=found.key,
+        value=found.value,
+        headers=tuple(found.headers),
+    )

@@ -1,0 +1,1 @@
+"""Lanes: the serial writers of a topic's partitions, each with its own transactional producer."""

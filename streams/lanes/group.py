@@ -1,0 +1,151 @@
+"""A process's lanes: group membership, one lane for each partition that is ours, polling that never stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from afterturn.streams.errors import Retry
+from afterturn.streams.kafka import (
+    GroupConsumer,
+    GroupTiming,
+    KafkaSettings,
+    TransactionalProducer,
+    start_when_available,
+)
+from afterturn.streams.lanes.keeper import Keeper, Patience
+from afterturn.streams.lanes.lane import Home, Lane
+from afterturn.streams.lanes.pulse import Pulse
+from afterturn.streams.lanes.seam import LaneObserver, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """How lanes are run; times in seconds.
+
+    Attributes:
+        poll: how long one poll waits for records.
+        zombie_bound: a lane not polled for this long reopens before it writes.
+        session: without a heartbeat for this long, a member's partitions go to others.
+        drain: for finishing batches when partitions are taken away or the process ends.
+    """
+
+    topic: str
+    group: str
+    poll: float = 0.05
+    zombie_bound: float = 60.0
+    drain: float = 20.0
+    transaction_timeout: float = 30.0
+    session: float = 10.0
+    instance_id: str | None = None
+
+
+class LaneGroup:
+    """Runs the lanes of the partitions this process owns."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        settings: LaneSettings,
+        make_writer: Callable[[int], Writer],
+        observer: LaneObserver,
+    ) -> None:
+        self._kafka = kafka
+        self._settings = settings
+        self._make_writer = make_writer
+        self._observer = observer
+        self._pulse = Pulse(settings.zombie_bound)
+        self._keepers: dict[int, Keeper] = {}
+        self._paused: set[int] = set()
+        self._consumer = GroupConsumer(
+            kafka,
+            settings.topic,
+            settings.group,
+            on_assigned=self._assigned,
+            on_revoked=self._revoked,
+            timing=GroupTiming(session=settings.session, rebalance=settings.drain + 10.0),
+            instance_id=settings.instance_id,
+        )
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """The partitions that are ours now."""
+        return frozenset(self._keepers)
+
+    @property
+    def taking(self) -> frozenset[int]:
+        """Those of them whose lanes are open."""
+        return frozenset(p for p, keeper in self._keepers.items() if keeper.taking)
+
+    async def run(
+        self, stop: asyncio.Event, on_start: Callable[[], None], on_wait: Callable[[Retry, float], None]
+    ) -> None:
+        """Consume until ``stop`` is set, then finish what is at hand and leave the group; ``on_start``: Kafka is there.
+
+        Raises:
+            Stop: what a lane met that this process can't go on with.
+        """
+        await start_when_available(self._consumer.start, on_wait=on_wait)
+        on_start()
+        try:
+            while not stop.is_set():
+                await self._turn()
+        finally:
+            await self._revoked(self.partitions)
+            await self._consumer.close()
+
+    async def _turn(self) -> None:
+        found = await self._consumer.getmany(timeout=self._settings.poll)
+        self._pulse.beat()
+        for partition, records in found.items():
+            if (keeper := self._keepers.get(partition)) is not None:
+                keeper.offer(records)
+        for keeper in list(self._keepers.values()):
+            keeper.raise_failure()
+            self._steer(keeper)
+
+    def _steer(self, keeper: Keeper) -> None:
+        """Seek, pause and resume: only here, so that no record read before a seek is ever taken for one after it."""
+        partition = keeper.partition
+        if keeper.wanted is not None:
+            self._consumer.seek(partition, keeper.wanted)
+            keeper.sought()
+            self._resume(partition)
+        elif not keeper.taking or keeper.queue.full:
+            if partition not in self._paused:
+                self._consumer.pause([partition])
+                self._paused.add(partition)
+        elif partition in self._paused and keeper.queue.low:
+            self._resume(partition)
+
+    def _resume(self, partition: int) -> None:
+        self._consumer.resume([partition])
+        self._paused.discard(partition)
+
+    async def _assigned(self, partitions: frozenset[int]) -> None:
+        for partition in partitions:
+            self._paused.add(partition)
+            self._keepers[partition] = Keeper(
+                partition,
+                lambda partition=partition: self._lane(partition),  # type: ignore[misc]  # a default binds it
+                self._consumer,
+                self._observer,
+                Patience(fenced=self._settings.session),
+            )
+
+    async def _revoked(self, partitions: frozenset[int]) -> None:
+        """Close all lanes side by side, within one deadline."""
+        keepers = [self._keepers.pop(p) for p in partitions if p in self._keepers]
+        self._paused -= partitions
+        results = await asyncio.gather(*(k.close(self._settings.drain) for k in keepers), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    def _lane(self, partition: int) -> Lane:
+        home = Home(self._settings.group, self._settings.topic, partition)
+        producer = TransactionalProducer(
+            self._kafka, home.transactional_id, transaction_timeout=self._settings.transaction_timeout
+        )
+        return Lane(home, self._make_writer(partition), producer, self._pulse)

@@ -1,0 +1,140 @@
+"""Keeps one partition's lane alive while the partition is ours: opens it, retries, reopens, and lets stops through."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from afterturn.streams.backoff import Backoff
+from afterturn.streams.errors import CommitUnknown, Fenced, Reopen, Retry
+from afterturn.streams.lanes.lane import Lane, Offsets, Opened
+from afterturn.streams.lanes.queue import LaneQueue
+from afterturn.streams.lanes.seam import LaneObserver
+from afterturn.streams.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a lane waits: after a failed try, and before it takes a partition back from whoever fenced it."""
+
+    retry: Backoff = Backoff(first=0.1, cap=10.0)  # noqa: RUF009 - frozen
+    reopen: Backoff = Backoff(first=0.1, cap=10.0)  # noqa: RUF009 - frozen
+    fenced: float = 10.0
+
+
+class Keeper:
+    """One partition's lane, its queue, and the task that runs it.
+
+    Positions change only in the task that polls: ``wanted`` is where it has to seek to before records are taken.
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        make_lane: Callable[[], Lane],
+        offsets: Offsets,
+        observer: LaneObserver,
+        patience: Patience,
+    ) -> None:
+        self.partition = partition
+        self.queue = LaneQueue()
+        self.wanted: int | None = None
+        self.taking = False
+        self._make_lane = make_lane
+        self._offsets = offsets
+        self._observer = observer
+        self._patience = patience
+        self._stopping = asyncio.Event()
+        self._busy = False
+        self._task = asyncio.get_running_loop().create_task(self._keep(), name=f"lane-{partition}")
+
+    def offer(self, records: Sequence[Record]) -> None:
+        """Take records that were read; while the lane isn't open they are dropped and read again later."""
+        if self.taking:
+            self.queue.offer(records)
+
+    def sought(self) -> None:
+        """The consumer stands at ``wanted``: what comes next is the lane's."""
+        self.wanted = None
+        self.taking = True
+
+    def raise_failure(self) -> None:
+        """Raise what ended the lane, if something did."""
+        if self._task.done() and not self._task.cancelled():
+            self._task.result()
+
+    async def close(self, deadline: float) -> None:
+        """Finish the batch at hand within so many seconds, or drop it; then let the partition go."""
+        self.taking = False
+        self._stopping.set()
+        if self._busy:
+            await asyncio.wait({self._task}, timeout=deadline)
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        self._observer.closed(self.partition)
+        self.raise_failure()
+
+    async def _keep(self) -> None:
+        attempt = 0
+        while not self._stopping.is_set():
+            lane = self._make_lane()
+            try:
+                opened = await lane.open(self._offsets)
+                self._observer.opened(self.partition, opened.checkpoint, opened.found)
+                self._start(opened)
+                attempt = await self._run(lane, attempt)
+            except Retry as error:
+                attempt += 1
+                delay = self._patience.retry.delay(attempt, random.random())  # noqa: S311 - jitter
+                self._observer.retried(self.partition, error, delay)
+            except Reopen as error:
+                attempt += 1
+                delay = self._reopening(error, attempt)
+                self._observer.reopened(self.partition, error)
+            else:
+                delay = 0.0
+            finally:
+                self._halt()
+                await lane.close()
+            await self._pause(delay)
+
+    async def _run(self, lane: Lane, attempt: int) -> int:
+        """Batch after batch until the lane is asked to close; returns the failures in a row so far."""
+        while not self._stopping.is_set():
+            await self.queue.head(1)
+            self._busy = True
+            try:
+                applied, seconds = await lane.step(self.queue)
+            except Retry as error:
+                attempt += 1
+                delay = self._patience.retry.delay(attempt, random.random())  # noqa: S311 - jitter
+                self._observer.retried(self.partition, error, delay)
+                await self._pause(delay)
+                continue
+            finally:
+                self._busy = False
+            attempt = 0
+            self._observer.applied(self.partition, applied, seconds)
+        return attempt
+
+    def _start(self, opened: Opened) -> None:
+        self.queue.clear()
+        self.wanted = opened.position
+
+    def _halt(self) -> None:
+        self.taking = False
+        self.wanted = None
+        self.queue.clear()
+
+    def _reopening(self, error: Reopen, attempt: int) -> float:
+        if isinstance(error, Fenced | CommitUnknown):
+            return self._patience.fenced
+        return self._patience.reopen.delay(attempt, random.random())  # noqa: S311 - jitter
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds > 0:
+            stopping = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait({stopping}, timeout=seconds)
+            stopping.cancel()

@@ -1,0 +1,136 @@
+"""A lane: the serial writer of one partition of the turn log, with its transactional producer and its checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Protocol
+
+from afterturn.streams.errors import LogCut, Stop
+from afterturn.streams.kafka import TransactionalProducer
+from afterturn.streams.lanes.pulse import Pulse
+from afterturn.streams.lanes.queue import LaneQueue
+from afterturn.streams.lanes.seam import Applied, Writer
+
+MAX_HEAD = 2_000
+"""Records a writer is shown at once; it takes as many as one write holds."""
+
+
+class Offsets(Protocol):
+    """What of the group's consumer an opening lane asks."""
+
+    async def committed(self, partition: int) -> int | None:
+        """The group's committed next offset."""
+        ...
+
+    async def beginning_offsets(self, partitions: list[int]) -> dict[int, int]:
+        """The first offset the log still holds."""
+        ...
+
+    async def end_offsets(self, partitions: list[int]) -> dict[int, int]:
+        """The offset after the last readable record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Whose partition a lane writes: the group, the topic, the partition."""
+
+    group: str
+    topic: str
+    partition: int
+
+    @property
+    def transactional_id(self) -> str:
+        """The id that fences this partition's earlier owner."""
+        return f"{self.group}-{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Where a lane starts: ``committed`` is what it found, or made where there was none."""
+
+    position: int
+    checkpoint: int
+    committed: int
+    found: int | None
+
+
+class Lane:
+    """Opens, then applies batch after batch: steps 1 to 5 are its writer's, step 6 its own."""
+
+    def __init__(self, home: Home, writer: Writer, producer: TransactionalProducer, pulse: Pulse) -> None:
+        self._home = home
+        self._writer = writer
+        self._producer = producer
+        self._pulse = pulse
+        self._gaps = pulse.gaps
+        self._committed = 0
+
+    async def open(self, offsets: Offsets) -> Opened:
+        """Take the partition over; where to read from.
+
+        Raises:
+            Retry: Kafka or the store is away.
+            Reopen: another owner was quicker.
+            Stop: log and store do not belong together.
+        """
+        self._gaps = self._pulse.gaps
+        partition = self._home.partition
+        # (1) start the producer: it fences the old owner.
+        await self._producer.start()
+        # (2) read the checkpoint once every earlier write has landed whole, then the committed offset anew;
+        # (3) the writer checks that the store is this log's.
+        checkpoint = await self._writer.open()
+        found = await offsets.committed(partition)
+        if found is None:
+            # From here on a missing committed offset means a new group, not a crash before the first commit.
+            await self._producer.commit([], {(self._home.topic, partition): checkpoint}, self._home.group)
+        committed = checkpoint if found is None else found
+        # (4) behind the committed offset the store heals; (5) read from whichever is earlier.
+        position = min(committed, checkpoint)
+        first = (await offsets.beginning_offsets([partition]))[partition]
+        if first > position:
+            raise LogCut(self._home.topic, partition, position)
+        last = (await offsets.end_offsets([partition]))[partition]
+        if last < max(committed, checkpoint):
+            raise Stop(
+                f"Partition {partition} of {self._home.topic} ends at {last}, before the checkpoint {checkpoint} or "
+                f"the committed offset {committed}: the topic was made anew, or this is another log.",
+                command_that_helps="afterturn doctor",
+            )
+        self._committed = committed
+        return Opened(position, checkpoint, committed, found)
+
+    async def step(self, queue: LaneQueue) -> tuple[Applied, float]:
+        """Apply and commit the next batch; what became of it, and the seconds it took.
+
+        Raises:
+            Retry: a dependency is away; nothing is committed, call it again.
+            Reopen, Stop: as the writer and the producer say.
+        """
+        records = await queue.head(MAX_HEAD)
+        started = monotonic()
+        # 1 decode, 2 read, 3 plan, 4 embed, 5 write.
+        applied = await self._writer.apply(records, self._still_ours)
+        # 6. commit: outcome events, dead letters and the offset in one transaction.
+        await self._commit(applied)
+        queue.drop_below(applied.next)
+        return applied, monotonic() - started
+
+    async def close(self) -> None:
+        """Abort what is open and let go of the producer."""
+        await self._producer.close()
+
+    async def _commit(self, applied: Applied) -> None:
+        """Below the committed offset nothing is published and nothing committed: that part only heals the store."""
+        outgoing = [record for offset, record in applied.outgoing if offset >= self._committed]
+        if applied.next <= self._committed:
+            return
+        await self._producer.commit(
+            outgoing, {(self._home.topic, self._home.partition): applied.next}, self._home.group
+        )
+        self._committed = applied.next
+
+    def _still_ours(self) -> None:
+        self._pulse.check(self._home.partition, self._gaps)

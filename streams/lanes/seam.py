@@ -1,0 +1,78 @@
+"""What a lane drives, and what it is told: the seam between the log's side of the write path and the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from afterturn.streams.errors import Reopen, Retry
+from afterturn.streams.records import OutRecord, Record
+
+Ending = Literal["applied", "duplicate", "skipped", "dead_lettered"]
+"""How a consumed record ended: consumed = applied + duplicate + skipped + dead-lettered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a batch.
+
+    Attributes:
+        next: the offset after the last record of the batch.
+        outgoing: what to announce in the transaction that commits it, each with the offset it is the outcome of.
+        endings: how many records ended how.
+        phases: seconds spent by step, for metrics.
+    """
+
+    next: int
+    outgoing: tuple[tuple[int, OutRecord], ...] = ()
+    endings: Mapping[Ending, int] = field(default_factory=dict)
+    evicted: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+
+
+class Writer(Protocol):
+    """Steps 1 to 5 of the write path for one partition."""
+
+    async def open(self) -> int:
+        """Wait until every earlier write has landed; the offset that comes next by the checkpoint.
+
+        Raises:
+            Retry: a dependency is away.
+            Stop: the store is another log's, or not what this process can go on with.
+        """
+        ...
+
+    async def apply(self, records: Sequence[Record], still_ours: Callable[[], None]) -> Applied:
+        """Apply a first part of these records, at least one, in one write; ``still_ours`` raises when not to write.
+
+        Raises:
+            Retry: a dependency is away; nothing is known of the last write, start again.
+            Reopen: another owner is writing.
+            Stop: the store is not what this lane left.
+        """
+        ...
+
+
+class LaneObserver(Protocol):
+    """Who counts what lanes do. Implementations must not block."""
+
+    def opened(self, partition: int, checkpoint: int, committed: int | None) -> None:
+        """A lane opened; where they differ it heals, up to the committed offset, or reports, up to the checkpoint."""
+        ...
+
+    def applied(self, partition: int, applied: Applied, seconds: float) -> None:
+        """A batch was applied and committed."""
+        ...
+
+    def retried(self, partition: int, error: Retry, delay: float) -> None:
+        """A dependency is away; the next try is in ``delay`` seconds."""
+        ...
+
+    def reopened(self, partition: int, error: Reopen) -> None:
+        """A lane closes to open anew."""
+        ...
+
+    def closed(self, partition: int) -> None:
+        """A lane closed: its partition was taken away, or the process ends."""
+        ...

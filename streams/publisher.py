@@ -1,0 +1,115 @@
+"""What agents publish turns with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Self
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from afterturn.schemas.codec import Attributes, encode
+from afterturn.schemas.commands import Collect, Command, TurnCompleted
+from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.ids import receipt_id
+from afterturn.schemas.settings import Partitioner
+from afterturn.schemas.token import Token
+from afterturn.schemas.types import is_blank
+from afterturn.streams.errors import Retry
+from afterturn.streams.kafka import KafkaSettings, OutRecord, Producer, start_when_available
+from afterturn.streams.partitioner import partition_for
+from afterturn.streams.topics import TopicNames
+
+DEFAULT_SOURCE = "agent"
+
+
+class TurnPublisher:
+    """Puts turns, and other commands, on the turn log; an async context manager.
+
+    Publishing the same turn (tenant, scope, thread, turn_id) again is safe: it is recorded once. ``source`` names the
+    application, not the instance. Values are checked here as the recorder will check them, unknown fields refused.
+    """
+
+    def __init__(
+        self,
+        kafka: KafkaSettings | None = None,
+        *,
+        source: str = DEFAULT_SOURCE,
+        topics: TopicNames = TopicNames(),  # noqa: B008 - frozen
+        partitioner: Partitioner = "murmur2",
+        epoch: int = 0,
+    ) -> None:
+        self._source = source
+        self._topics = topics
+        self._partitioner: Partitioner = partitioner
+        self._epoch = epoch
+        self._producer = Producer(kafka or KafkaSettings(), partitioner=partitioner)
+        self._partitions = 0
+
+    async def start(self, on_wait: Callable[[Retry, float], None] | None = None) -> None:
+        """Connect; waits for a broker that is away, and says so to ``on_wait``.
+
+        Raises:
+            Stop: the settings are wrong, or the topic is not there.
+        """
+        await start_when_available(self._connect, on_wait=on_wait)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Send what is waiting and disconnect."""
+        await self._producer.close()
+
+    async def publish(self, turn: TurnCompleted | Mapping[str, Any], *, traceparent: str | None = None) -> Token:
+        """Publish a turn; the token says where it stands, and recall can wait for it.
+
+        Raises:
+            ContractError: the turn breaks the contract; ``place`` names the field.
+            Retry: the broker is away; publishing the same turn again is safe.
+        """
+        checked = turn if isinstance(turn, TurnCompleted) else as_turn(turn)
+        if all(is_blank(message.content) for message in checked.messages):
+            raise ContractError("invalid", "messages", "at least one message must say something")
+        return await self.publish_command(checked, traceparent=traceparent)
+
+    async def publish_command(
+        self, command: Command, *, ce_id: str | None = None, traceparent: str | None = None
+    ) -> Token:
+        """Publish any command. Publish it again with the same ``ce_id`` and it is applied once.
+
+        Raises:
+            ContractError: it is too large.
+            Retry: the broker is away.
+        """
+        attributes = Attributes(ce_id or str(uuid4()), self._source, command.TYPE, datetime.now(UTC), traceparent)
+        encoded = encode(command, attributes)
+        if isinstance(command, Collect):
+            partition = command.partition
+        else:
+            partition = partition_for(command.tenant.encode(), self._partitions, self._partitioner)
+        record = OutRecord(self._topics.turns, encoded.key, encoded.value, encoded.headers, partition)
+        position = await self._producer.send(record)
+        receipt = receipt_id(command, self._source, attributes.id)
+        return Token(self._epoch, position.partition, position.offset, receipt)
+
+    async def _connect(self) -> None:
+        await self._producer.start()
+        self._partitions = await self._producer.partitions(self._topics.turns)
+
+
+def as_turn(fields: Mapping[str, Any]) -> TurnCompleted:
+    """A turn from plain values.
+
+    Raises:
+        ContractError: they break the contract; ``place`` names the field.
+    """
+    try:
+        return TurnCompleted.model_validate(dict(fields))
+    except ValidationError as error:
+        raise from_pydantic(error) from None
