@@ -26,7 +26,7 @@ class KafkaSettings(BaseSettings):
     ssl_cafile: Path | None = Field(default=None, description="PEM of the authority; the system's where it is not set")
     ssl_certfile: Path | None = Field(default=None, description="PEM of the client's certificate, for mutual TLS")
     ssl_keyfile: Path | None = Field(
-        None, description="PEM of the client's key, where it is not in the certificate's file"
+        default=None, description="PEM of the client's key, where it is not in the certificate's file"
     )
     ssl_key_password: SecretStr | None = None
     ssl_check_hostname: bool = Field(default=True, description="whether the broker's certificate must name its host")

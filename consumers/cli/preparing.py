@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
 import orjson
 import typer
 
-from afterturn.consumers.cli.running import log_to_stderr, need_service, out
+from afterturn.consumers.cli.running import AsJson, log_to_stderr, need_service, out
 from afterturn.streams.kafka import KafkaSettings
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -8,11 +8,16 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from afterturn.streams.errors import Stop
 from afterturn.streams.kafka import quiet_client_logs
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+RecallUrl = Annotated[str, typer.Option(help="Where the recall service is.", envvar="AFTERTURN_RECALL_URL")]
 
 out = Console()
 err = Console(stderr=True)

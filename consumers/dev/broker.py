@@ -22,10 +22,14 @@ class NoEmbeddedBroker(RuntimeError):  # noqa: N818 - what is missing, not anoth
 
 
 class EmbeddedBroker:
-    """A running embedded broker. After `kill` or `stop`, `restart` brings it back with its data."""
+    """A running embedded broker. After `stop`, `restart` brings it back with its data.
 
-    def __init__(self, child: Child, port: int) -> None:
+    It writes all of its state about once a second, so `kill` (or a crash) loses what came in the last second.
+    """
+
+    def __init__(self, child: Child, data_dir: Path, port: int) -> None:
         self._child = child
+        self.data_dir = data_dir
         self.port = port
         self.bootstrap = f"127.0.0.1:{port}"
 
@@ -67,7 +71,7 @@ def start_embedded_broker(data_dir: Path, port: int) -> EmbeddedBroker:
     command = [str(executable), "start", "--data-dir", str(data_dir), "--only", "kafka", "--kafka-port", str(port)]
     child = Child("the embedded broker", command, data_dir / "broker.log", lambda _: _accepts(port))
     child.start()
-    return EmbeddedBroker(child, port)
+    return EmbeddedBroker(child, data_dir, port)
 
 
 def embedded_broker_executable() -> Path:

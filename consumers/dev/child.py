@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,11 +30,19 @@ class Child:
     Every start truncates the log, so that `ready` never reads what an earlier life wrote.
     """
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, ready: Callable[["Child"], bool]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        ready: Callable[["Child"], bool],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.command = tuple(command)
         self.log = log
         self._ready = ready
+        self._environment = None if environment is None else dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,7 +62,7 @@ class Child:
         if self.running():
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._process = _spawner.submit(_spawn, self.command, self.log).result()
+        self._process = _spawner.submit(_spawn, self.command, self.log, self._environment).result()
         deadline = time.monotonic() + timeout
         while not self._ready(self):
             if not self.running():
@@ -89,7 +97,7 @@ class Child:
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
 
 
-def _spawn(command: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
+def _spawn(command: tuple[str, ...], log: Path, environment: dict[str, str] | None) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         # A session of its own: Ctrl-C reaches the parent only, which ends its children in order.
         return subprocess.Popen(
@@ -98,6 +106,7 @@ def _spawn(command: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=environment,
         )
 
 

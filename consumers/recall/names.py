@@ -27,7 +27,7 @@ EVERYDAY = frozenset({
 })  # fmt: skip
 """Names that are frequent words: in lower case they are taken for the word."""
 
-POSSESSIVES = ("'s", "’s", "的", "の")  # noqa: RUF001 (the typographic apostrophe)
+POSSESSIVES = ("'s", "\u2019s", "的", "の")
 
 # Scripts written without spaces between words: a name may stand right beside other letters.
 _UNSPACED = (
@@ -161,4 +161,4 @@ def _fold(text: str) -> str:
     """Return the text in lower case, letter for letter: no place in it moves."""
     if text.isascii():
         return text.lower()
-    return "".join(char.lower()[0] for char in text).replace("ς", "σ")  # noqa: RUF001 (the final sigma and the other)
+    return "".join(char.lower()[0] for char in text).replace("ς", "\u03c3")

@@ -163,4 +163,4 @@ def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
 
 def last_of(record: Record) -> tuple[str, int]:
     """What a checkpoint keeps of the last record folded in, to recognise the log by: key (hex) and time (ms)."""
-    return (record.key or b"").hex()[:512], record.timestamp_ms
+    return (record.key or b"").hex()[:512], max(record.timestamp_ms, 0)

@@ -13,6 +13,9 @@ from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
 
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999. A broker's own time lies within; a producer's need not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -60,7 +63,7 @@ class Rejected:
 def decode(record: Record, fold: FoldSettings) -> Arrival | Rejected:
     """What a record of the turn log is, under the log's partitioner and partition count."""
     rev = rev_of(fold.epoch, record.offset)
-    at = datetime.fromtimestamp(record.timestamp_ms / 1_000, UTC)
+    at = datetime.fromtimestamp(min(max(record.timestamp_ms, 0), _LAST_MS) / 1_000, UTC)
     try:
         attributes, command = decode_command(record.headers, record.value, unknown="ignore")
     except ContractError as fault:

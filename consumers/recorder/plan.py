@@ -14,6 +14,7 @@ from afterturn.consumers.recorder.turns import SKIPPED, fold_turn
 from afterturn.consumers.recorder.view import Snapshot, View
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError
+from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Memory, Outcome, Receipt, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 
@@ -84,7 +85,7 @@ def _fold(view: View, item: Arrival | Rejected, fold: FoldSettings, dead: frozen
     if isinstance(item, Rejected):
         return _rejected(item)
     receipt = view.get(item.receipt)
-    if receipt is not None:
+    if receipt is not None and not _replays(receipt, item):
         return _repeated(receipt, item)
     if item.record.offset in dead:
         return _bury(view, item, ContractError("invalid", "", "made a dead letter at run time"))
@@ -98,6 +99,8 @@ def _fold(view: View, item: Arrival | Rejected, fold: FoldSettings, dead: frozen
 def _report(points: Mapping[str, StoredPoint], item: Arrival | Rejected) -> Decision:
     if isinstance(item, Rejected):
         return _rejected(item)
+    if not item.tenant:
+        return Decision(item, None, _unsupported(item))
     receipt = points.get(item.receipt)
     if receipt is None:
         return Decision(item, skipped(item, "duplicate"))
@@ -107,6 +110,12 @@ def _report(points: Mapping[str, StoredPoint], item: Arrival | Rejected) -> Deci
     if isinstance(receipt, Receipt) and receipt.dead:
         fault = _unsupported(item) or ContractError("invalid", "", "made a dead letter at run time")
     return Decision(item, receipt.outcome, fault)
+
+
+def _replays(receipt: StoredPoint, arrival: Arrival) -> bool:
+    """Whether a command is the replay of the dead letter that a dead receipt stands for: it alone takes its key back."""
+    original = arrival.attributes.original_offset
+    return isinstance(receipt, Receipt) and receipt.dead and position_of(receipt.born)[1] == original
 
 
 def _repeated(receipt: StoredPoint, arrival: Arrival) -> Decision:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from afterturn.consumers.store.search import Search, Window
-from afterturn.schemas.parts import LIVE
+from afterturn.schemas.parts import LIVE, Status
+from afterturn.schemas.parts import Filter as Selection
 from afterturn.schemas.scope import DIMENSIONS
 
 Condition = dict[str, Any]
@@ -98,6 +99,47 @@ def born_at(tenant: str, rev: int) -> Filter:
     """What the command at this rev has made of a tenant's memories and receipts."""
     made = bounds("born", gte=rev, lt=rev + 1)
     return all_of(tenant_is(tenant), any_of("point", ("memory", "receipt")), made)
+
+
+def forgotten(tenant: str, chosen: Selection | None, below: int) -> Filter:
+    """A tenant's live memories that a command selects and hasn't written yet."""
+    return all_of(tenant_is(tenant), match("point", "memory"), live(), bounds("rev", lt=below), *_selected(chosen))
+
+
+def derived(tenant: str, ids: Iterable[str], below: int) -> Filter:
+    """A tenant's live memories made from any of these."""
+    sources = list(ids)
+    made = one_of(any_of("source_ids", sources), any_of("derived_from", sources))
+    return all_of(tenant_is(tenant), match("point", "memory"), live(), bounds("rev", lt=below), made)
+
+
+def everything(tenant: str, kinds: Iterable[str], below: int) -> Filter:
+    """A tenant's points of these kinds that a command hasn't written yet."""
+    return all_of(tenant_is(tenant), any_of("point", kinds), bounds("rev", lt=below))
+
+
+def changed_at(tenant: str, rev: int, status: str) -> Filter:
+    """A tenant's memories that the command at this rev has given this status."""
+    changed = bounds("rev", gte=rev, lt=rev + 1)
+    return all_of(tenant_is(tenant), match("point", "memory"), match("status", status), changed)
+
+
+def collectable(partition: int, below: int) -> Filter:
+    """A partition's receipts and tombstones from before a rev."""
+    tombstone = all_of(match("point", "memory"), any_of("status", sorted(set(get_args(Status)) - LIVE)))
+    dead = one_of(match("point", "receipt"), tombstone)
+    return all_of(match("partition", partition), bounds("born", lt=below), bounds("rev", lt=below), dead)
+
+
+def _selected(chosen: Selection | None) -> list[Condition]:
+    if chosen is None:
+        return []
+    wanted = {"thread": chosen.threads, "tags": chosen.tags_any, "kind": chosen.kinds, "author": chosen.authors}
+    selected = [match(f"scope.{name}", value) for name, value in (chosen.scope.pairs() if chosen.scope else ())]
+    selected += [any_of(key, values) for key, values in wanted.items() if values is not None]
+    if chosen.since or chosen.until:
+        selected.append(times("occurred_at", gte=chosen.since, lt=chosen.until))
+    return selected
 
 
 def searched(search: Search) -> list[Condition]:

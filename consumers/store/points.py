@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from afterturn.consumers.store.client import StoreClient
 from afterturn.consumers.store.errors import BadVector, WrongDimension, WrongStore
+from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.ids import checkpoint_id
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint, point_of
 
@@ -76,7 +77,7 @@ def checkpoint_of(payload: dict[str, Any]) -> Checkpoint:
     try:
         return Checkpoint.model_validate(payload, extra="ignore")
     except ValidationError as error:
-        raise _foreign(checkpoint_id(payload.get("partition", 0)), error) from None
+        raise _foreign("of a checkpoint", from_pydantic(error)) from None
 
 
 def stored(id_: str, payload: dict[str, Any]) -> StoredPoint:
@@ -87,7 +88,7 @@ def stored(id_: str, payload: dict[str, Any]) -> StoredPoint:
     """
     try:
         return point_of(payload)
-    except (KeyError, ValidationError) as error:
+    except ContractError as error:
         raise _foreign(id_, error) from None
 
 
@@ -137,7 +138,5 @@ def _finite(point: str, name: str, numbers: list[float]) -> list[float]:
     return numbers
 
 
-def _foreign(point: str, error: KeyError | ValidationError) -> WrongStore:
-    places = error.errors(include_input=False, include_context=False) if isinstance(error, ValidationError) else []
-    where = ", ".join(".".join(map(str, place["loc"])) for place in places[:3]) or "point"
-    return WrongStore(f"The point {point} is not one that Afterturn wrote, or it was changed since (fields: {where}).")
+def _foreign(point: str, error: ContractError) -> WrongStore:
+    return WrongStore(f"The point {point} is not one that Afterturn wrote, or was changed since: {error}.")

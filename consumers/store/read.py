@@ -28,7 +28,7 @@ __all__ = (
 )
 
 RANKING_FIELDS = (
-    "thread", "scope", "position", "ordinal", "author", "role", "occurred_at", "chars", "asks", "kind",
+    "thread", "scope", "position", "ordinal", "parts", "author", "role", "occurred_at", "chars", "asks", "kind",
     "importance", "confidence",
 )  # fmt: skip
 """The payload fields of a hit: what ranking needs, and no text."""

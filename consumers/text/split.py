@@ -26,7 +26,8 @@ def split(content: str, max_chars: int) -> list[str]:
 
     Joined, the parts are exactly ``content``. No part is blank (a blank content has no parts): white space that cannot
     be a part of its own stays with a neighbour, and a part is longer than ``max_chars`` only by white space around its
-    text that itself nearly fills a part. A grapheme (combining marks, emoji sequences) is kept whole unless it alone is too long.
+    text that itself nearly fills a part. A grapheme (combining marks, emoji sequences) is kept whole unless it alone is
+    too long.
 
     Raises:
         ValueError: ``max_chars`` is below 1.

@@ -55,8 +55,8 @@ def _info() -> Json:
     return {
         "title": "Afterturn",
         "version": CONTRACT_VERSION,
-        "description": "Long-term memory for AI agents: commands on the turn log become memories, MemoryEvents tell what "
-        "became of them. Names of topics and the number of partitions are the defaults.",
+        "description": "Long-term memory for AI agents: commands on the turn log become memories, MemoryEvents "
+        "tell what became of them. Names of topics and the number of partitions are the defaults.",
         "license": {"name": "Apache-2.0"},
     }
 

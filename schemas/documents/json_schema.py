@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,9 +17,10 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 Typed = type[Command] | type[MemoryEvent]
 
-CLOSED: dict[str, type[BaseModel]] = {model.TYPE: model for model in COMMANDS} | {"query": Query}
+CLOSED: Mapping[str, type[BaseModel]] = {**{model.TYPE: model for model in COMMANDS}, "query": Query}
 """What is sent to Afterturn: unknown fields are refused."""
-OPEN: dict[str, type[BaseModel]] = {model.TYPE: model for model in EVENTS} | {
+OPEN: Mapping[str, type[BaseModel]] = {
+    **{model.TYPE: model for model in EVENTS},
     "accepted": Accepted,
     "answer": Answer,
     "point.checkpoint": Checkpoint,
@@ -33,7 +34,7 @@ OPEN: dict[str, type[BaseModel]] = {model.TYPE: model for model in EVENTS} | {
 
 def json_schemas() -> dict[str, Schema]:
     """A JSON Schema per command, event, point, query and answer, and of the unions ``command`` and ``event``."""
-    found = {name: schema_of(name, model) for name, model in (CLOSED | OPEN).items()}
+    found = {name: schema_of(name, model) for name, model in {**CLOSED, **OPEN}.items()}
     found["command"] = _union("command", COMMANDS, "Any command, as an envelope of its type and its body.")
     found["event"] = _union("event", EVENTS, "Any MemoryEvent, as an envelope of its type and its body.")
     return {name: sorted_json(found[name]) for name in sorted(found)}

@@ -80,6 +80,9 @@ class _Reader:
 
         Call it again soon, also with everything paused: a group gives up members that do not poll.
 
+        While the broker is away it is empty, mostly: a group's coordinator may say it by an error, too.
+
+        :raises BrokerUnavailable: poll again; nothing was skipped.
         :raises LogCut: when the log no longer holds a position.
         :raises NotAuthorised: when the credentials do not allow reading.
         """
@@ -88,9 +91,12 @@ class _Reader:
             found = await client.getmany(timeout_ms=int(timeout * 1000), max_records=max_records or self._max_records)
         return {tp.partition: [_record(each) for each in records] for tp, records in found.items() if records}
 
-    def seek(self, partition: int, offset: int) -> None:
-        """Read that partition from `offset` on; what was fetched ahead of it is dropped."""
-        self._running().seek(TopicPartition(self.topic, partition), offset)
+    def seek(self, partition: int, offset: int) -> bool:
+        """Read that partition from `offset` on; what was fetched ahead of it is dropped. False: it is not ours."""
+        ours = self._ours([partition])
+        for tp in ours:
+            self._running().seek(tp, offset)
+        return bool(ours)
 
     def pause(self, partitions: Iterable[int]) -> None:
         """Read nothing of these partitions until they are resumed; those that are not ours (any more) are left out."""
@@ -254,6 +260,9 @@ class GroupConsumer(_Reader):
 
         Call it again soon, also with everything paused: a group gives up members that do not poll.
 
+        While the broker is away it is empty, mostly: a group's coordinator may say it by an error, too.
+
+        :raises BrokerUnavailable: poll again; nothing was skipped.
         :raises LogCut: when the log no longer holds a position.
         :raises NotAuthorised: when the credentials do not allow reading.
         :raises AfterturnError: what a callback raised since the last call.

@@ -29,6 +29,11 @@ _AWAY = (
     errors.NodeNotReadyError,
     errors.ProducerClosed,
     errors.CommitFailedError,
+    errors.KafkaProtocolError,
+    errors.UnknownError,
+    errors.RebalanceInProgressError,
+    errors.IllegalGenerationError,
+    errors.UnknownMemberIdError,
 )
 _FORBIDDEN = (
     errors.TopicAuthorizationFailedError,

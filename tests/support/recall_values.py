@@ -11,7 +11,7 @@ START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 AUTHORS = ("Ada", "Ben", "Chidi Okafor")
 
 
-def candidate(  # noqa: PLR0913 (a test names the few fields it is about)
+def candidate(
     identity: str,
     *,
     thread: str = "t",
@@ -47,7 +47,7 @@ scores = st.one_of(
 
 
 @st.composite
-def candidate_sets(draw: st.DrawFn, *, at_most: int = 30) -> dict[str, Candidate]:
+def candidate_sets(draw: st.DrawFn, *, at_most: int = 16) -> dict[str, Candidate]:
     """Messages of a few threads, split ones and facts of no thread among them."""
     count = draw(st.integers(0, at_most))
     made = [

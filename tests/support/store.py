@@ -16,16 +16,16 @@ _MODULE = "afterturn.consumers.dev.store"
 class StoreProcess:
     """One store: its data folder and its url stay the same over `kill`, `stop` and `restart`."""
 
-    def __init__(self, data_dir: Path, log_level: str = "warning") -> None:
+    def __init__(self, data_dir: Path, *options: str) -> None:
         self.data_dir = data_dir
-        self._log_level = log_level
+        self._options = options
         self._port = 0
         self._child = self._new_child()
 
     def _new_child(self) -> Child:
         command = [sys.executable, "-m", _MODULE, "--data-dir", str(self.data_dir), "--port", str(self._port)]
         log = self.data_dir.with_name(f"{self.data_dir.name}.log")
-        return Child("the embedded store", [*command, "--log-level", self._log_level], log, _is_ready)
+        return Child("the embedded store", [*command, *self._options], log, _is_ready)
 
     @property
     def url(self) -> str:
@@ -69,9 +69,12 @@ def _is_ready(child: Child) -> bool:
 
 
 @contextmanager
-def start_store(data_dir: Path, *, log_level: str = "warning") -> Iterator[StoreProcess]:
-    """A running store with its data in `data_dir`; it is stopped at the end."""
-    store = StoreProcess(data_dir, log_level)
+def start_store(data_dir: Path, *options: str) -> Iterator[StoreProcess]:
+    """A running store with its data in `data_dir`; it is stopped at the end.
+
+    Its log is beside the folder. `options` go to its command line (``"--log-level", "debug"``).
+    """
+    store = StoreProcess(data_dir, *options)
     store.start()
     try:
         yield store

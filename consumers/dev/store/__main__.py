@@ -8,9 +8,10 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -18,7 +19,6 @@ from afterturn.consumers.dev.store.app import App
 from afterturn.consumers.dev.store.catalog import Catalog
 from afterturn.consumers.dev.store.errors import FolderTaken
 
-FLUSH_EVERY_S = 5.0
 KEEP_ALIVE_S = 30  # well above the client's, so that the client is the one that closes an idle connection
 
 
@@ -28,6 +28,7 @@ def parse_args(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--data-dir", type=Path, required=True, help="folder of the data; one process at a time")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 picks a free one [%(default)s]")
+    parser.add_argument("--flush-every", type=float, default=5.0, metavar="SECONDS", help="[%(default)s]")
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
     return parser.parse_args(argv)
 
@@ -46,20 +47,23 @@ def _config(catalog: Catalog, log_level: str) -> uvicorn.Config:
     )
 
 
-async def flush_regularly(catalog: Catalog) -> None:
-    """Flush in the one thread that also writes: between two calls, never beside one."""
+async def flush_regularly(catalog: Catalog, seconds: float) -> None:
+    """Flush in the one thread that also writes: between two calls, never beside one.
+
+    What is acknowledged is in the log already; a flush only shortens what the next start replays.
+    """
     while True:
-        await asyncio.sleep(FLUSH_EVERY_S)
+        await asyncio.sleep(seconds)
         catalog.flush()
 
 
-async def serve(catalog: Catalog, config: uvicorn.Config, listener: socket.socket, url: str) -> None:
-    """Answer until SIGTERM or SIGINT."""
-    server = _Server(config)
+async def serve(server: uvicorn.Server, listener: socket.socket, flushing: Coroutine[Any, Any, None]) -> None:
+    """Answer until SIGTERM or SIGINT, or until the flushing fails."""
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
-    print(f"ready {url}", flush=True)  # who connects from now on waits in the listener's queue at most
-    flusher = asyncio.create_task(flush_regularly(catalog))
+    host, port, *_ = listener.getsockname()
+    print(f"ready http://{host}:{port}", flush=True)  # who connects from now on waits in the listener's queue at most
+    flusher = asyncio.create_task(flushing)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     done, _ = await asyncio.wait((flusher, serving), return_when=asyncio.FIRST_COMPLETED)
     if flusher in done:  # only ever by a fault
@@ -94,10 +98,9 @@ def main(argv: list[str] | None = None) -> int:
         catalog.close()
         return 1
     config = _config(catalog, args.log_level)
-    url = f"http://{args.host}:{listener.getsockname()[1]}"
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(serve(catalog, config, listener, url))
+            runner.run(serve(_Server(config), listener, flush_regularly(catalog, args.flush_every)))
     finally:
         catalog.close()
     return 0

@@ -18,7 +18,7 @@ from afterturn.consumers.recall.asker import speaks_of_asker
         "Wie heißt meine Schwester?",
         "¿Dónde vive mi madre?",
         "¿Qué idiomas hablo yo?",
-        "我喜欢什么？",
+        "我喜欢什么?",
         "什么是我的爱好",
     ],
 )
@@ -41,7 +41,7 @@ def test_first_person(question: str) -> None:
         "What are our plans?",
         "Erzähl mir von Ada.",
         "¿Qué le gusta a Ben?",
-        "我们去哪里？",
+        "我们去哪里?",
         "告诉我李明住在哪里",
         "自我介绍是什么",
     ],

@@ -16,10 +16,8 @@ def test_min_max_scales_into_0_to_1_and_keeps_the_order(hits: dict[str, float]) 
     scaled = min_max(hits)
     assert scaled.keys() == hits.keys()
     assert all(0 <= share <= 1 for share in scaled.values())
-    for one in hits:
-        for other in hits:
-            if hits[one] >= hits[other]:
-                assert scaled[one] >= scaled[other]
+    worst_first = sorted(hits, key=lambda identity: hits[identity])
+    assert [scaled[identity] for identity in worst_first] == sorted(scaled.values())
 
 
 @given(arms)

@@ -16,7 +16,7 @@ AUTHORS = (
     ("question", "stripped", "named"),
     [
         ("What does Caroline's sister like?", "What does sister like?", {"Caroline"}),
-        ("Ask Caroline’s mother", "Ask mother", {"Caroline"}),
+        ("Ask Caroline\u2019s mother", "Ask mother", {"Caroline"}),
         ("what will melanie do?", "what will do?", {"Melanie"}),
         ("WHERE IS MELANIE'S CAT", "WHERE IS CAT", {"Melanie"}),
         ("What did Caroline tell Melanie?", "What did tell ?", {"Caroline", "Melanie"}),
@@ -51,7 +51,7 @@ AUTHORS = (
     ],
 )
 def test_names_are_found_and_taken_out(question: str, stripped: str, named: set[str]) -> None:
-    assert strip_names(question, AUTHORS) == (stripped, named)
+    assert strip_names(question, AUTHORS) == (stripped, frozenset(named))
 
 
 def test_one_author_is_named_or_none() -> None:
@@ -66,7 +66,7 @@ def test_blank_authors_and_pronouns_name_nobody() -> None:
     assert named_authors("What did I tell you, a user, the other day", ["", " ", "I", "a", "You", "The"]) == frozenset()
 
 
-texts = st.text(st.sampled_from("Ab anİß李明의’' .?+\u0301"), max_size=30)
+texts = st.text(st.sampled_from("Ab anİß李明의\u2019' .?+\u0301"), max_size=30)
 
 
 @given(texts, st.lists(texts, max_size=4))
@@ -76,8 +76,3 @@ def test_any_question_and_any_names_leave_a_query(question: str, authors: list[s
     assert named <= set(authors)
     assert named == named_authors(question, authors)
     assert stripped == " ".join(stripped.split())
-
-
-@given(texts)
-def test_a_question_that_names_nobody_stays(question: str) -> None:
-    assert strip_names(question.strip().replace("  ", " "), ["Zoë"])[1] == frozenset()

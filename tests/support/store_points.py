@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from afterturn.consumers.store.points import PointWrite
-from afterturn.schemas.points import Memory, Receipt, ThreadState, evict_key
+from afterturn.schemas.points import Memory, StoredPoint, evict_key
 from afterturn.schemas.scope import Scope
+from afterturn.schemas.settings import FoldSettings
 
 DIMENSION = 4
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -15,6 +16,18 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def pid(name: str) -> str:
     """A point's id from any name."""
     return str(uuid5(NAMESPACE_OID, name))
+
+
+def fold_settings(**fields: object) -> FoldSettings:
+    """Settings of a collection no other test has."""
+    given: dict[str, object] = {
+        "embedder": f"test-{uuid4().hex}",
+        "dimension": DIMENSION,
+        "topic": "turns",
+        "partitions": 12,
+        "group": "recorder",
+    }
+    return FoldSettings.model_validate(given | fields)
 
 
 def memory(tenant: str, number: int, rev: int, **fields: Any) -> Memory:
@@ -53,7 +66,7 @@ def tombstone(tenant: str, number: int, rev: int, *, born: int) -> Memory:
 
 def put(
     name: str,
-    point: Memory | Receipt | ThreadState,
+    point: StoredPoint,
     dense: list[float] | None = None,
     words: dict[int, float] | None = None,
 ) -> PointWrite:

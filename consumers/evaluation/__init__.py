@@ -1,0 +1,1 @@
+"""Recall quality measured without a model: conversations in, questions asked, evidence looked for."""

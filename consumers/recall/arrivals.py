@@ -1,0 +1,103 @@
+"""Reading one's own writes: waiting until what a token stands for can be recalled, whole."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from afterturn.schemas.errors import ContractError
+from afterturn.schemas.points import Checkpoint, Memory, Receipt, StoredPoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.schemas.token import Token
+from afterturn.streams.errors import Retry
+from afterturn.streams.partitioner import partition_for
+
+_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.01, 0.1, 1.5
+
+
+class Store(Protocol):
+    """What is asked of the store."""
+
+    async def checkpoint(self, partition: int) -> Checkpoint | None:
+        """The partition's checkpoint."""
+        ...
+
+    async def receipt(self, id: str, /) -> StoredPoint | None:  # noqa: A002
+        """The point at a receipt's id, whoever's it is."""
+        ...
+
+    async def born_at(self, tenant: str, rev: int) -> int:
+        """How many points of a tenant the command at a rev made."""
+        ...
+
+
+def token_of(tenant: str, text: str, fold: FoldSettings) -> Token:
+    """The token a query waits for.
+
+    Raises:
+        ContractError: it is no token, or its place on the turn log cannot hold a command of this tenant. That is
+            arithmetic: it tells nothing of what is stored.
+    """
+    token = Token.parse(text)
+    current = token.epoch == fold.epoch
+    if token.epoch > fold.epoch or (current and token.partition != tenant_partition(tenant, fold)):
+        raise ContractError("invalid", "after", "is not a token of this tenant and this turn log")
+    return token
+
+
+def tenant_partition(tenant: str, fold: FoldSettings) -> int:
+    """The partition of the turn log a tenant's commands are in."""
+    return partition_for(tenant.encode(), fold.partitions, fold.partitioner)
+
+
+class Arrivals:
+    """Waits for tokens, each at most ``seconds``.
+
+    A token whose receipt is another tenant's, or was collected, looks like one that never arrives: nothing can be
+    learnt about others by asking.
+    """
+
+    def __init__(self, store: Store, fold: FoldSettings, *, seconds: float) -> None:
+        self._store = store
+        self._fold = fold
+        self._seconds = seconds
+
+    async def wait(self, tenant: str, token: Token) -> bool:
+        """Wait until every part of the command can be recalled; whether it came to that in time.
+
+        A store that is away is asked again, as long as there is time.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._poll(tenant, token)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _poll(self, tenant: str, token: Token) -> None:
+        # An epoch begins when everything of the one before has been applied.
+        passed, pause = token.epoch < self._fold.epoch, _FIRST_PAUSE
+        while True:
+            try:
+                passed = passed or await self._passed(token)
+                if passed and await self._whole(tenant, token):
+                    return
+            except Retry:
+                pause = _LONGEST_PAUSE
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE, pause * _GROWTH)
+
+    async def _passed(self, token: Token) -> bool:
+        checkpoint = await self._store.checkpoint(token.partition)
+        return checkpoint is not None and checkpoint.next > token.rev
+
+    async def _whole(self, tenant: str, token: Token) -> bool:
+        """Whether every point of the command has landed: a batch becomes visible in pieces.
+
+        ``born`` is the receipt's own: where the command was there before, it was made by the earlier one.
+        """
+        receipt = await self._store.receipt(token.receipt)
+        if not isinstance(receipt, Memory | Receipt) or receipt.tenant != tenant or receipt.outcome is None:
+            return False
+        added = receipt.outcome.counts.get("added", 0)
+        return added <= 1 or await self._store.born_at(tenant, receipt.born) >= added

@@ -1,0 +1,89 @@
+"""What to read of memories after the search: only what the answer may show.
+
+A score comes from the hits alone: neighbours that are no hits have none to give. So the hits' ranks among each other are
+known before anything else is read, and of a neighbour the most it can reach. What cannot reach the answer is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from afterturn.consumers.recall.fusion import fuse
+from afterturn.consumers.recall.kernel import Place, by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.packing import pack
+from afterturn.consumers.recall.pool import Pool
+from afterturn.consumers.recall.ranking import Favour, Ranked
+from afterturn.consumers.recall.recipe import Recipe
+from afterturn.consumers.store.search import Window
+
+SPARE = 10
+"""Hits read beyond those shown so far: neighbours that take a place make the packing try further ones."""
+
+
+class Wanted(NamedTuple):
+    """What to read: hits, by id, and places around them."""
+
+    ids: list[str]
+    places: list[Window]
+
+
+def to_show(ranked: Sequence[Ranked], pool: Pool, favoured: Favour, limit: int, max_tokens: int, recipe: Recipe) -> Wanted:
+    """Return which hits an answer may show, and which places around them may still come into it.
+
+    Args:
+        ranked: the hits, best first.
+        pool: what the search found.
+        favoured: whose messages the question asks for.
+        limit: length of the list.
+        max_tokens: size of the text.
+        recipe: the numbers.
+    """
+    packed = pack([entry.candidate for entry in ranked], max_tokens, recipe)
+    rank_of = {entry.candidate.id: place for place, entry in enumerate(ranked)}
+    last_packed = max((rank_of[identity] for identity in packed.ids), default=-1)
+    last = max(min(limit, len(ranked)) - 1, last_packed)
+    shown = {*packed.ids, *(entry.candidate.id for entry in ranked[:limit])}
+    shown |= {entry.candidate.id for entry in ranked[last + 1 : last + 1 + SPARE]}
+    full = packed.chars + recipe.least_room > max_tokens * recipe.chars_per_token and len(ranked) >= limit
+    least = ranked[last].score if full and last >= 0 else 0.0
+    return Wanted(sorted(shown), list(_places(pool, least - _most_bonus(favoured, recipe), recipe)))
+
+
+def _most_bonus(favoured: Favour, recipe: Recipe) -> float:
+    if favoured.author is not None:
+        return recipe.author
+    return 0.0 if favoured.role is None else recipe.first_person
+
+
+def _places(pool: Pool, least: float, recipe: Recipe) -> Iterator[Window]:
+    """Yield the places in the windows of the best hits whose gain is above ``least``, those of the hits left out."""
+    places = place_scores(fuse(pool.dense, pool.lexical, recipe).scores, pool.candidates)
+    threads = by_thread(places)
+    for window in windows(places, recipe.best, len(recipe.kernel)):
+        thread, scores = pool.threads[window.thread_key], threads[window.thread_key]
+        held = [
+            position
+            for position in range(window.from_position, window.to_position + 1)
+            if _may_come(pool, (window.thread_key, position), places)
+            and gain(scores, position, recipe.kernel) > max(0.0, least)
+        ]
+        for first, last in _runs(held):
+            yield Window(thread.name, thread.scope, first, last)
+
+
+def _may_come(pool: Pool, place: Place, places: dict[Place, float]) -> bool:
+    """Whether a place holds memories that are no hits; of a message in parts some may be."""
+    return place not in places or place in pool.divided
+
+
+def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield ranges that hold the positions, which are ascending; a gap of one is read over."""
+    start = previous = None
+    for position in positions:
+        if previous is not None and position > previous + 2:
+            yield start, previous
+            start = None
+        start, previous = position if start is None else start, position
+    if previous is not None:
+        yield start, previous

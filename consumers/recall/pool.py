@@ -1,0 +1,101 @@
+"""What was read for one question, as values ranking works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from afterturn.consumers.recall.candidates import Candidate
+from afterturn.consumers.recall.kernel import Place
+from afterturn.consumers.store.read import Hit, SearchHits
+from afterturn.schemas.scope import DIMENSIONS, Scope
+
+Payload = Mapping[str, Any]
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""When something happened that does not say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread by its name and scope."""
+
+    name: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The hits of a search, and what was read of memories since.
+
+    Attributes:
+        candidates: what ranking knows, by id; the order is that of reading.
+        dense, lexical: the arms' scores by id.
+        threads: threads by their key in the candidates.
+        divided: places that hold a message in several parts; of its parts, hits may be some.
+        payloads: what an answer shows, of those whose content was read.
+    """
+
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    dense: dict[str, float] = field(default_factory=dict)
+    lexical: dict[str, float] = field(default_factory=dict)
+    threads: dict[str, Thread] = field(default_factory=dict)
+    divided: set[Place] = field(default_factory=set)
+    payloads: dict[str, Payload] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: SearchHits) -> Pool:
+        """The pool of a search's hits."""
+        pool = cls()
+        for hits, scores in ((found.dense, pool.dense), (found.lexical, pool.lexical)):
+            for hit in hits:
+                scores[hit.id] = hit.score
+                if hit.id not in pool.candidates:
+                    pool._put(hit.id, hit.payload)
+        return pool
+
+    def add(self, read: Iterable[Hit]) -> None:
+        """Take in memories that were read with their content."""
+        for hit in read:
+            self.payloads[hit.id] = hit.payload
+            self._put(hit.id, hit.payload)
+
+    def _put(self, identity: str, payload: Payload) -> None:
+        key = thread_key(payload)
+        if key and key not in self.threads:
+            self.threads[key] = Thread(payload["thread"], Scope.model_validate(payload.get("scope") or {}))
+        if (payload.get("parts") or 1) > 1:
+            self.divided.add((key, payload.get("position", 0)))
+        self.candidates[identity] = candidate_of(identity, payload, key)
+
+
+def thread_key(payload: Payload) -> str:
+    """A thread's name with its scope, one text; no part of it holds a control character. Empty for no thread."""
+    thread: str = payload.get("thread") or ""
+    scope = payload.get("scope")
+    if not scope or not thread:
+        return thread
+    return "\0".join([thread, *(f"{name}={scope[name]}" for name in DIMENSIONS if name in scope)])
+
+
+def candidate_of(identity: str, payload: Payload, key: str) -> Candidate:
+    """A memory as ranking knows it."""
+    return Candidate(
+        identity,
+        key,
+        payload.get("position", 0),
+        payload.get("ordinal", 0),
+        payload.get("author") or "",
+        payload.get("role") or "",
+        moment_of(payload),
+        payload.get("chars") or len(payload.get("content", "")),
+        payload.get("asks", False),
+        payload.get("kind") or "episodic",
+    )
+
+
+def moment_of(payload: Payload) -> datetime:
+    """When it happened, else when it was recorded; in UTC."""
+    text = payload.get("occurred_at") or payload.get("recorded_at")
+    return datetime.fromisoformat(text) if text else LONG_AGO

@@ -1,0 +1,75 @@
+"""What recall reads to answer, in as few and as small reads as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from afterturn.consumers.store import filters, points
+from afterturn.consumers.store.read import Hit, ReadStore
+from afterturn.consumers.store.search import Search, Window
+from afterturn.schemas.ids import checkpoint_id
+from afterturn.schemas.points import Checkpoint
+from afterturn.schemas.scope import DIMENSIONS, Scope
+
+MAX_PLACES = 2_000
+"""Memories that one read of places gives at most: a position holds one, or a long message's parts."""
+SHOWN_FIELDS = (
+    "thread", "scope", "position", "ordinal", "parts", "author", "role", "occurred_at", "chars", "asks", "kind",
+    "importance", "confidence", "content", "type", "turn_id", "recorded_at", "tags", "source",
+)  # fmt: skip
+"""What an answer shows of a memory, and what ranking needs to place it."""
+
+
+class AnswerStore(ReadStore):
+    """The store as an answer is made from it. Every method raises as those of ``ReadStore`` do."""
+
+    async def shown(self, search: Search, ids: Sequence[str], places: Sequence[Window] = ()) -> list[Hit]:
+        """These memories and those at these places, as far as the search may see them; hits carry ``SHOWN_FIELDS``."""
+        chosen = [*_places(places), *([filters.has_id(ids)] if ids else ())]
+        if not chosen:
+            return []
+        body = {
+            "filter": filters.all_of(*filters.searched(search), filters.one_of(*chosen)),
+            "limit": len(ids) + (MAX_PLACES if places else 0),
+            "with_payload": list(SHOWN_FIELDS),
+            "with_vector": False,
+        }
+        answer = await self._client.post("reading memories", "/scroll", body)
+        return [Hit(point["id"], 0.0, point["payload"]) for point in answer["points"]]
+
+    async def newest(self, search: Search, limit: int) -> list[Hit]:
+        """The memories that happened last among those the search may see, latest first; hits carry ``SHOWN_FIELDS``.
+
+        Those of one instant come in any order. A memory without ``occurred_at`` is not among them.
+        """
+        body = {
+            "query": {"order_by": {"key": "occurred_at", "direction": "desc"}},
+            "filter": filters.all_of(*filters.searched(search)),
+            "limit": limit,
+            "with_payload": list(SHOWN_FIELDS),
+        }
+        answer = await self._client.post("reading the newest memories", "/query", body)
+        return [Hit(point["id"], 0.0, point["payload"]) for point in answer["points"]]
+
+    async def checkpoints(self, partitions: Iterable[int]) -> dict[int, Checkpoint]:
+        """The checkpoints of those of these partitions that have one, by partition; one read."""
+        ids = [checkpoint_id(partition) for partition in partitions]
+        found = await points.retrieve(self._client, ids, with_payload=True)
+        read = map(points.checkpoint_of, found.values())
+        return {checkpoint.partition: checkpoint for checkpoint in read}
+
+
+def _places(wanted: Sequence[Window]) -> Iterator[filters.Filter]:
+    """What selects these places. The scope is named once for all windows of it: conditions cost more than points."""
+    by_scope: dict[Scope, list[filters.Filter]] = {}
+    for window in wanted:
+        where = filters.bounds("position", gte=window.first, lt=window.last + 1)
+        by_scope.setdefault(window.scope, []).append(filters.all_of(filters.match("thread", window.thread), where))
+    for scope, places in by_scope.items():
+        named = {dimension: getattr(scope, dimension) for dimension in DIMENSIONS}
+        exact = [_dimension(f"scope.{dimension}", value) for dimension, value in named.items()]
+        yield filters.all_of(*exact, filters.one_of(*places))
+
+
+def _dimension(key: str, value: str | None) -> filters.Condition:
+    return filters.absent(key) if value is None else filters.match(key, value)

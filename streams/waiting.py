@@ -1,0 +1,41 @@
+"""Waiting until published turns are recorded, by their outcome events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Self
+
+from afterturn.schemas.events import UnknownEvent
+from afterturn.schemas.token import Token
+from afterturn.streams.kafka import KafkaSettings
+from afterturn.streams.subscriber import MemoryEventSubscriber
+from afterturn.streams.topics import TopicNames
+
+
+class Waiter:
+    """Made before publishing, it sees every outcome event of what is published after; an async context manager."""
+
+    def __init__(self, kafka: KafkaSettings, topics: TopicNames) -> None:
+        self._subscriber = MemoryEventSubscriber(kafka, since="now", topics=topics)
+
+    async def __aenter__(self) -> Self:
+        await self._subscriber.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._subscriber.close()
+
+    async def reach(self, tokens: Iterable[Token]) -> AsyncIterator[int]:
+        """Yield how many of the tokens' commands have an outcome, as it grows; ends when all have.
+
+        An outcome event is committed after the write it tells of, so what it tells of can be recalled.
+        """
+        missing = {(token.partition, token.offset) for token in tokens}
+        total = len(missing)
+        async for received in self._subscriber:
+            event = received.event
+            if not isinstance(event, UnknownEvent) and event.command is not None:
+                missing.discard((event.command.partition, event.command.offset))
+                yield total - len(missing)
+            if not missing:
+                return

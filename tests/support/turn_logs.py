@@ -1,0 +1,257 @@
+"""Logs of one partition, drawn at random: all that can stand in one, with many collisions. One source for all tests.
+
+Everything is drawn from a ``random.Random``: a seeded one for simulations, hypothesis's own for what it should shrink.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from afterturn.schemas.points import TenantState
+from afterturn.schemas.settings import Bounds, FoldSettings, Phases, Recording, TenantSettings
+from afterturn.streams.partitioner import partition_for
+from afterturn.streams.records import Record
+
+TOPIC, PARTITION, PARTITIONS = "afterturn.turns", 0, 3
+EPOCH_MS = 1_700_000_000_000
+SETTINGS = FoldSettings(
+    embedder="none",
+    dimension=1,
+    topic=TOPIC,
+    partitions=PARTITIONS,
+    group="recorder",
+    bounds=Bounds(max_memories=4),
+    recording=Recording(max_chars=500),
+)
+TURN = "turn.completed.v1"
+
+
+def home(name: str) -> str:
+    """A tenant of this name whose key belongs to the partition under test."""
+    return next(n for i in range(100) if partition_for((n := f"{name}{i}").encode(), PARTITIONS) == PARTITION)
+
+
+def away(name: str) -> str:
+    """A tenant of this name whose key belongs to another partition."""
+    return next(n for i in range(100) if partition_for((n := f"{name}{i}").encode(), PARTITIONS) != PARTITION)
+
+
+TENANTS = (home("anna"), home("b\u00e9a"), home("\u5f20"))
+OFF, SCOPED, SMALL = home("off"), home("scoped"), home("small")
+STRANGER = away("stranger")
+SCOPES: tuple[dict[str, Any], ...] = ({}, {"user": "u1"}, {"user": "u2"}, {"user": "u1", "agent": 7})
+TEXTS = (
+    "Good morning.", "What is it?", "Caf\u00e9 \U0001f44b\U0001f525", "\u6211\u559c\u6b22\u5317\u4eac\u70e4\u9e2d\u3002", "a\u0000b",
+    "half an emoji \ud83d", "x",
+)  # fmt: skip
+BLANKS = ("", "   ", "\n\t", "\u200b", "\u00ad\u3164", "\u0000")
+LONG = (
+    "A sentence of some length. " * 30,
+    "First part.\n\n" + "word " * 150,
+    "x" * 1_201,
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 150,
+    "   " * 200 + "after much white space",
+)
+IMPORTANCES = (None, None, 0, 0.2, 0.29, 0.5, 0.9, 1)
+AUTHORS = (None, "Ann", "Ben", 3)
+
+
+def record(
+    offset: int,
+    body: object,
+    *,
+    kind: str = TURN,
+    key: str | None = None,
+    ce_id: str | None = None,
+    extra: Sequence[tuple[str, bytes]] = (),
+) -> Record:
+    """A record as a publisher puts it on the log; the key is the body's tenant unless another is given."""
+    tenant = str(body.get("tenant", "")) if isinstance(body, dict) else ""
+    value = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {
+        "ce_specversion": "1.0",
+        "ce_id": ce_id or f"id-{offset}",
+        "ce_source": "app",
+        "ce_type": kind,
+        "ce_time": "2026-01-31T09:30:00Z",
+    }
+    pairs = tuple((name, text.encode()) for name, text in headers.items())
+    chosen = tenant if key is None else key
+    return Record(TOPIC, PARTITION, offset, EPOCH_MS + 17 * offset, chosen.encode(), value, pairs + tuple(extra))
+
+
+def turn(tenant: str = TENANTS[0], **fields: Any) -> dict[str, Any]:
+    """A turn's body with one message, but for the fields given."""
+    return {
+        "tenant": tenant,
+        "thread": "t1",
+        "turn_id": "1",
+        "occurred_at": "2025-07-25T02:00:00+09:00",
+        "messages": [{"role": "user", "content": "Good morning."}],
+        **fields,
+    }
+
+
+def configured() -> dict[str, TenantState]:
+    """States of tenants that have settings of their own, as a later version's configure leaves them, by tenant."""
+    settings = {
+        OFF: TenantSettings(phases=Phases(record="off")),
+        SCOPED: TenantSettings(required_scope=("user",), recording=Recording(roles=("user", "tool"), max_chars=500)),
+        SMALL: TenantSettings(bounds=Bounds(max_memories=2), recording=Recording(max_chars=600, long="cut")),
+    }
+    return {
+        name: TenantState(partition=PARTITION, born=3, rev=3, tenant=name, settings=own)
+        for name, own in settings.items()
+    }
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How often, of a hundred records, what stands in a log; the rest are fresh turns."""
+
+    repeated: int = 10
+    conflicting: int = 5
+    other: int = 5
+    poison: int = 6
+    misrouted: int = 4
+    replayed: int = 4
+    long: int = 8
+    tenants: tuple[str, ...] = (*TENANTS, TENANTS[0], TENANTS[0], OFF, SCOPED, SMALL)
+
+
+ALL = Mix()
+Log = list[Record]
+_Draw = Callable[[Random, Log, int, Mix], Record]
+
+
+def draw_log(rng: Random, size: int, mix: Mix = ALL, first: int = 10) -> Log:
+    """A log of so many records, from offset ``first`` on; now and then an offset is missing, as after a transaction."""
+    log: Log = []
+    offset = first
+    for _ in range(size):
+        log.append(_choice(rng, log, mix)(rng, log, offset, mix))
+        offset += 1 + (rng.randrange(12) == 0)
+    return log
+
+
+def _choice(rng: Random, log: Log, mix: Mix) -> _Draw:
+    shares: list[tuple[int, _Draw]] = [
+        (mix.repeated if log else 0, _repeated),
+        (mix.conflicting if log else 0, _conflicting),
+        (mix.other, _other),
+        (mix.poison, _poison),
+        (mix.misrouted, _misrouted),
+        (mix.replayed if log else 0, _replayed),
+    ]
+    dice = rng.randrange(100)
+    for share, draw in shares:
+        if dice < share:
+            return draw
+        dice -= share
+    return _fresh
+
+
+def _fresh(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    body = turn(
+        rng.choice(mix.tenants),
+        scope=rng.choice(SCOPES),
+        thread=rng.choice(("t1", "t2", 5)),
+        turn_id=rng.choice((offset, offset, offset, 1, 2)),
+        messages=[_message(rng, mix) for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 5)))],
+    )
+    if rng.randrange(8) == 0:
+        body |= {"tags": ["Paris, France", "a"], "data": {"deep": {"n": 2**60}}, "unknown": "field"}
+    if rng.randrange(8) == 0:
+        body["run"] = {"id": "run-1", "outcome": "ok", "duration_ms": 12, "extra": 1}
+    if rng.randrange(20) == 0:
+        body["replaces"] = "1"
+    return record(offset, body)
+
+
+def _message(rng: Random, mix: Mix) -> dict[str, Any]:
+    kind = rng.randrange(100)
+    if kind < mix.long:
+        content = rng.choice(LONG)
+    else:
+        content = rng.choice(BLANKS) if kind < mix.long + 8 else rng.choice(TEXTS)
+    message: dict[str, Any] = {"role": rng.choice(("user", "assistant", "user", "assistant", "system", "tool"))}
+    message |= {"content": content, "importance": rng.choice(IMPORTANCES), "author": rng.choice(AUTHORS)}
+    if rng.randrange(6) == 0:
+        message |= {"tags": ["a", "b"], "data": {"deep": 1, "shallow": None}}
+    return message
+
+
+def _repeated(rng: Random, log: Log, offset: int, _: Mix) -> Record:
+    return replace(rng.choice(log), offset=offset, timestamp_ms=EPOCH_MS + 17 * offset)
+
+
+def _conflicting(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    again = _repeated(rng, log, offset, mix)
+    try:
+        body = json.loads(again.value or b"")
+    except ValueError:
+        return again
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+        return again
+    changed = {**body, "messages": [*body["messages"], {"role": "tool", "content": "something else"}]}
+    return replace(again, value=json.dumps(changed).encode())
+
+
+def _replayed(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    original = rng.choice(log)
+    header = ("afterturn_original_offset", str(original.offset).encode())
+    again = replace(original, offset=offset, timestamp_ms=EPOCH_MS + 17 * offset, headers=(*original.headers, header))
+    if rng.randrange(2):
+        return again
+    body = json.loads(again.value or b"{}") if b'"replaces"' in (again.value or b"") else {}
+    return replace(again, value=json.dumps({**body, "replaces": None}).encode()) if body else again
+
+
+def others(tenant: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """One valid body of each command that is not a turn, with its type."""
+    id_ = "0" * 8 + "-0000-5000-8000-" + "0" * 12
+    summary = {"kind": "semantic", "content": "s", "confidence": 1, "importance": 1, "level": 1}
+    return (
+        ("memory.remember.v1", {"tenant": tenant, "content": "fact", "source": {"type": "user", "id": "1"}}),
+        ("memory.revise.v1", {"tenant": tenant, "reason": "merged", "changes": [{"id": id_, "set": {"level": 1}}]}),
+        ("memory.review.v1", {"tenant": tenant, "ids": [id_], "decision": "approve", "reviewer": "r"}),
+        ("memory.consolidate.v1", {
+            "tenant": tenant, "policy": "p", "group": "g", "sources": [{"id": id_, "rev": 1}], "min_sources": 1,
+            "summary": {**summary, "data": {"source_count": 1, "derived_from": []}}, "source_ttl_s": 1, "based_on": 1,
+        }),
+        ("memory.forget.v1", {"tenant": tenant, "ids": [id_], "reason": "asked"}),
+        ("memory.pin.v1", {"tenant": tenant, "ids": [id_]}),
+        ("tenant.configure.v1", {"tenant": tenant, "bounds": {"max_memories": 1}}),
+        ("tenant.erase.v1", {"tenant": tenant, "confirm": tenant, "reason": "asked"}),
+        ("log.collect.v1", {"partition": PARTITION, "below": 3}),
+    )  # fmt: skip
+
+
+def _other(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    kind, body = rng.choice(others(rng.choice(mix.tenants)))
+    return record(offset, body, kind=kind, ce_id=rng.choice((None, "same-id")))
+
+
+def _poison(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    good = record(offset, turn(rng.choice(TENANTS)))
+    return rng.choice((
+        replace(good, value=b"\xff\x00not-json"),
+        replace(good, value=None),
+        replace(good, headers=good.headers[1:]),
+        record(offset, turn(messages="none")),
+        record(offset, turn(thread="")),
+        record(offset, [1]),
+        record(offset, turn(), kind="turn.completed.v2"),
+    ))  # fmt: skip
+
+
+def _misrouted(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+    return rng.choice((
+        record(offset, turn(STRANGER, turn_id=offset)),
+        record(offset, turn(TENANTS[0], turn_id=offset), key=TENANTS[1]),
+        record(offset, {"partition": PARTITION + 1, "below": 1}, kind="log.collect.v1"),
+    ))  # fmt: skip

@@ -1,0 +1,113 @@
+"""The recipe against its executable form, which lies outside the project.
+
+The reference answers with an order; its scores are read where it sorts by them.
+"""
+
+import os
+import runpy
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.recall_values import START
+
+from afterturn.consumers.recall.candidates import Candidate
+from afterturn.consumers.recall.names import strip_names
+from afterturn.consumers.recall.packing import pack
+from afterturn.consumers.recall.ranking import rank
+from afterturn.consumers.recall.rendering import date_of, render
+
+SHARED = Path(os.environ.get("AFTERTURN_SHARED", Path(__file__).parents[4] / "shared"))
+REFERENCE = SHARED / "reference" / "recall_recipe.py"
+pytestmark = pytest.mark.skipif(
+    not REFERENCE.exists(), reason=f"no reference recipe at {REFERENCE}; AFTERTURN_SHARED names another folder"
+)
+
+NAMES = ("Caroline", "Melanie", "Jon Snow", "Gina")
+WORDS = ("What", "did", "like", "the pottery", "in May", "'s friend", "and", "say to", "when", "?", "Carolines", "snow")
+TEXTS = ("Yes.", "Where was it?", "The vase broke, sadly. " * 4, "So you say, but is it true? " * 5, "?", " Is it? ")
+
+
+class Sample(NamedTuple):
+    turns: list[dict[str, Any]]
+    candidates: dict[str, Candidate]
+    dense: dict[int, float]
+    lexical: dict[int, float]
+    question: str
+
+
+def reference() -> tuple[dict[str, Any], list[dict[int, float]]]:
+    """The reference's functions, and the scores it sorts by, call by call."""
+    scores: list[dict[int, float]] = []
+
+    def spy(items: Any, key: Any = None) -> list[int]:
+        if key is not None:
+            scores.append({item: -key(item) for item in items})
+        return sorted(items, key=key)
+
+    functions = runpy.run_path(str(REFERENCE))
+    functions["fuse"].__globals__["sorted"] = spy
+    return functions, scores
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    turns: list[dict[str, Any]] = []
+    candidates = {}
+    for session, length in enumerate(draw(st.lists(st.integers(1, 25), min_size=1, max_size=6))):
+        at = START + timedelta(days=session)
+        for position in range(length):
+            author, text = draw(st.sampled_from(NAMES)), draw(st.sampled_from(TEXTS))
+            asks = text.strip().endswith("?") and len(text.strip()) < 120
+            identity = str(len(turns))
+            candidates[identity] = Candidate(
+                identity, f"thread {session}", position, 0, author, "user", at, len(text), asks, "episodic"
+            )
+            turns.append({"session": session, "speaker": author, "text": text, "date": date_of(at)})
+    hits = st.dictionaries(st.integers(0, len(turns) - 1), st.floats(-1, 9, allow_nan=False), max_size=40)
+    return Sample(turns, candidates, draw(hits), draw(hits), draw(questions))
+
+
+questions = st.lists(st.sampled_from([*NAMES, *(f"{name}'s" for name in NAMES), *WORDS]), max_size=8).map(" ".join)
+
+
+def of_strings(hits: dict[int, float]) -> dict[str, float]:
+    return {str(seq): score for seq, score in hits.items()}
+
+
+@given(samples())
+def test_scores_and_order(sample: Sample) -> None:
+    functions, sorted_by = reference()
+    order = functions["fuse"](sample.lexical, sample.dense, sample.turns, sample.question)
+    expected = sorted_by[-1]
+    authors = {turn["speaker"] for turn in sample.turns}
+    ranked = rank(
+        of_strings(sample.dense), of_strings(sample.lexical), sample.candidates, sample.question, sorted(authors)
+    )
+    # The reference drops hits whose score is 0, the project keeps them.
+    made = {int(each.candidate.id): each.score for each in ranked if each.lexical + each.dense + each.neighbour > 0}
+    assert made == pytest.approx(expected, abs=1e-6)
+    assert [made[seq] for seq in order] == pytest.approx(list(made.values()), abs=1e-6)
+
+
+@given(samples(), st.integers(0, 1_500), st.randoms(use_true_random=False))
+def test_pack_and_text(sample: Sample, max_tokens: int, random: Any) -> None:
+    order = list(range(len(sample.turns)))
+    random.shuffle(order)
+    functions, _ = reference()
+    chosen, text = functions["pack"](order, sample.turns, max_tokens)
+    packed = pack([sample.candidates[str(seq)] for seq in order], max_tokens)
+    assert [int(identity) for identity in packed.ids] == chosen
+    texts = {str(seq): turn["text"] for seq, turn in enumerate(sample.turns)}
+    assert render([sample.candidates[identity] for identity in packed.ids], texts) == text
+
+
+@given(questions)
+def test_stripped_names(question: str) -> None:
+    functions, _ = reference()
+    stripped = functions["strip_names"](question, NAMES)
+    if any(map(str.isalnum, stripped)):
+        assert strip_names(question, NAMES)[0] == stripped

@@ -1,0 +1,155 @@
+"""What is written is read back as it was, by every reader."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import orjson
+import pytest
+from hypothesis import given
+from support.strategies import attributes, checkpoints, commands, events, queries
+
+from afterturn.schemas.codec import (
+    Attributes,
+    Encoded,
+    attributes_of,
+    body_of,
+    decode_command,
+    decode_event,
+    encode,
+    parse,
+)
+from afterturn.schemas.commands import Collect, Command, TurnCompleted
+from afterturn.schemas.errors import ContractError
+from afterturn.schemas.events import MemoryEvent, UnknownEvent
+from afterturn.schemas.points import Checkpoint
+from afterturn.schemas.query import Query
+
+AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+SENT = Attributes(id="1", source="shop", type="", time=AT)
+
+
+@given(commands(), attributes())
+def test_a_command_comes_back_equal(command: Command, sent: Attributes) -> None:
+    record = encode(command, sent)
+    found, decoded = decode_command(record.headers, record.value, unknown="forbid")
+    assert decoded == command
+    assert (found.id, found.source, found.type, found.time) == (sent.id, sent.source, command.TYPE, sent.time)
+    assert (found.traceparent, found.original_offset) == (sent.traceparent, sent.original_offset)
+    assert encode(decoded, found) == record
+
+
+@given(events(), attributes())
+def test_an_event_comes_back_equal(event: MemoryEvent, sent: Attributes) -> None:
+    record = encode(event, sent)
+    found, decoded = decode_event(record.headers, record.value)
+    assert decoded == event
+    assert encode(event, found) == record
+
+
+@given(queries())
+def test_a_query_comes_back_equal(query: Query) -> None:
+    assert parse(Query, body_of(query)) == query
+
+
+@given(commands())
+def test_the_key_is_the_tenant_and_the_body_repeats_it(command: Command) -> None:
+    record = encode(command, SENT)
+    if isinstance(command, Collect):
+        assert record.key is None
+    else:
+        assert record.key is not None
+        assert record.key.decode() == command.tenant == orjson.loads(record.value)["tenant"]
+
+
+@given(commands())
+def test_a_command_read_without_half_its_optional_fields_has_their_defaults(command: Command) -> None:
+    bare = orjson.dumps(command.model_dump(mode="json", exclude_defaults=True))
+    assert parse(type(command), bare) == command
+
+
+@given(checkpoints())
+def test_a_checkpoint_comes_back_equal(checkpoint: Checkpoint) -> None:
+    payload = checkpoint.payload()
+    assert Checkpoint.model_validate(payload, extra="ignore") == checkpoint
+    assert None not in payload.values()
+    assert {"next", "opens", "point", "plan_version"} <= payload.keys()
+    assert "rev" not in payload
+
+
+def _turn(**changes: object) -> dict[str, object]:
+    return {
+        "tenant": "t",
+        "thread": "h",
+        "turn_id": "1",
+        "occurred_at": "2026-01-01T00:00:00Z",
+        "messages": [{"role": "user", "content": "x"}],
+        **changes,
+    }
+
+
+def test_unknown_fields_are_refused_by_publishers_and_ignored_by_the_recorder() -> None:
+    body = orjson.dumps(_turn(added_later=1, scope={"user": "u", "planet": "earth"}))
+    headers = Attributes("1", "shop", TurnCompleted.TYPE, AT).headers()
+    with pytest.raises(ContractError, match="unknown field") as refused:
+        decode_command(headers, body, unknown="forbid")
+    assert refused.value.place in {"added_later", "scope.planet"}
+    _, command = decode_command(headers, body, unknown="ignore")
+    assert command == TurnCompleted.model_validate(_turn(scope={"user": "u"}))
+
+
+def test_subscribers_ignore_unknown_fields_and_pass_unknown_types_through() -> None:
+    headers = Attributes("1", "afterturn", "memory.dreamt.v1", AT).headers()
+    _, event = decode_event(headers, b'{"tenant":"t","dreams":3}')
+    assert event == UnknownEvent(type="memory.dreamt.v1", tenant="t", body={"tenant": "t", "dreams": 3})
+    known = Attributes("1", "afterturn", "tenant.configured.v1", AT).headers()
+    _, configured = decode_event(known, b'{"tenant":"t","at":"2026-01-01T00:00:00Z","added_later":1}')
+    assert configured.tenant == "t"
+
+
+def test_a_time_without_a_zone_is_utc_and_others_are_turned_into_it() -> None:
+    east = timezone(timedelta(hours=9))
+    for given_time, expected in ((AT.replace(tzinfo=None), AT), (AT.astimezone(east), AT)):
+        sent = Attributes("1", "shop", "", given_time)
+        assert attributes_of(encode(TurnCompleted.model_validate(_turn()), sent).headers).time == expected
+
+
+@pytest.mark.parametrize("traceparent", ["", "00-abc", "00-" + "G" * 32 + "-" + "0" * 16 + "-01", "x" * 5_000])
+def test_a_traceparent_that_is_none_is_left_out(traceparent: str) -> None:
+    sent = Attributes("1", "shop", "t.v1", AT, traceparent=traceparent)
+    assert "traceparent" not in dict(sent.headers())
+    raw = (*sent.headers(), ("traceparent", traceparent.encode() + b"\xff"))
+    assert attributes_of(raw).traceparent is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"id": ""}, "ce_id"),
+        ({"id": "x" * 257}, "ce_id"),
+        ({"id": "a\nb"}, "ce_id"),
+        ({"source": "half \ud83d"}, "ce_source"),
+        ({"source": "e\u0301"}, "ce_source"),
+        ({"time": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))}, "ce_time"),
+    ],
+)
+def test_a_publisher_is_refused_what_a_recorder_would_dead_letter(changes: dict[str, object], place: str) -> None:
+    given_attributes: dict[str, object] = {"id": "1", "source": "shop", "type": "", "time": AT, **changes}
+    with pytest.raises(ContractError) as refused:
+        encode(TurnCompleted.model_validate(_turn()), Attributes(**given_attributes))  # type: ignore[arg-type]
+    assert (refused.value.reason, refused.value.place) == ("headers", place)
+
+
+def test_a_body_of_two_million_bytes_goes_and_one_more_does_not() -> None:
+    def of_size(size: int) -> Encoded:
+        empty = TurnCompleted.model_validate(_turn(messages=[{"role": "user", "content": ""}]))
+        content = "x" * (size - len(body_of(empty)))
+        return encode(TurnCompleted.model_validate(_turn(messages=[{"role": "user", "content": content}])), SENT)
+
+    record = of_size(2_000_000)
+    assert len(record.value) == 2_000_000
+    assert decode_command(record.headers, record.value, unknown="forbid")
+    with pytest.raises(ContractError) as refused:
+        of_size(2_000_001)
+    assert refused.value.reason == "too_large"
+    with pytest.raises(ContractError) as refused:
+        decode_command(record.headers, record.value + b" ", unknown="ignore")
+    assert refused.value.reason == "too_large"
