@@ -21,24 +21,31 @@ SPARE = 10
 """Hits read beyond those shown so far: neighbours that take a place make the packing try further ones."""
 
 
+class Limits(NamedTuple):
+    """How much an answer shows: the length of the list, the tokens of the text."""
+
+    listed: int
+    max_tokens: int
+
+
 class Wanted(NamedTuple):
     """What to read: hits, by id, and places around them."""
 
-    ids: list[str]
+    ids: frozenset[str]
     places: list[Window]
 
 
-def to_show(ranked: Sequence[Ranked], pool: Pool, favoured: Favour, limit: int, max_tokens: int, recipe: Recipe) -> Wanted:
+def to_show(ranked: Sequence[Ranked], pool: Pool, favoured: Favour, limits: Limits, recipe: Recipe) -> Wanted:
     """Return which hits an answer may show, and which places around them may still come into it.
 
     Args:
         ranked: the hits, best first.
         pool: what the search found.
         favoured: whose messages the question asks for.
-        limit: length of the list.
-        max_tokens: size of the text.
+        limits: how much the answer shows.
         recipe: the numbers.
     """
+    limit, max_tokens = limits
     packed = pack([entry.candidate for entry in ranked], max_tokens, recipe)
     rank_of = {entry.candidate.id: place for place, entry in enumerate(ranked)}
     last_packed = max((rank_of[identity] for identity in packed.ids), default=-1)
@@ -47,7 +54,7 @@ def to_show(ranked: Sequence[Ranked], pool: Pool, favoured: Favour, limit: int, 
     shown |= {entry.candidate.id for entry in ranked[last + 1 : last + 1 + SPARE]}
     full = packed.chars + recipe.least_room > max_tokens * recipe.chars_per_token and len(ranked) >= limit
     least = ranked[last].score if full and last >= 0 else 0.0
-    return Wanted(sorted(shown), list(_places(pool, least - _most_bonus(favoured, recipe), recipe)))
+    return Wanted(frozenset(shown), list(_places(pool, least - _most_bonus(favoured, recipe), recipe)))
 
 
 def _most_bonus(favoured: Favour, recipe: Recipe) -> float:

@@ -8,54 +8,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from afterturn.consumers.recall.answering import Selection, newest_first, search_of, without
+from afterturn.consumers.recall.answering import search_of
 from afterturn.consumers.recall.arrivals import Arrivals, tenant_partition, token_of
-from afterturn.consumers.recall.choosing import to_show
 from afterturn.consumers.recall.metrics import RecallMetrics
-from afterturn.consumers.recall.names import strip_names
-from afterturn.consumers.recall.outcomes import Announce, recalled, skipped
-from afterturn.consumers.recall.packing import unseen
-from afterturn.consumers.recall.pool import Pool
-from afterturn.consumers.recall.ranking import Ranked, favour, rank
+from afterturn.consumers.recall.outcomes import Announce, Reply, event_of
+from afterturn.consumers.recall.reading import Reader
 from afterturn.consumers.recall.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.store.answers import AnswerStore
-from afterturn.consumers.store.read import Arm
 from afterturn.consumers.store.search import Search
-from afterturn.consumers.text import lexical
-from afterturn.consumers.text.budget import tokens_of
-from afterturn.consumers.text.embedder import Embedder, Vector
+from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.parts import Usage
 from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import Answer, Query
-from afterturn.schemas.settings import FoldSettings
+from afterturn.schemas.scope import Scope
+from afterturn.schemas.settings import FoldSettings, TenantSettings
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
 from afterturn.streams.errors import Retry
 
-MOST_HITS = 500
-"""Hits an arm is asked for at most: those of the recipe, and one more for each memory the caller has seen."""
-NEWEST = 200
-"""Memories read where no question is asked."""
-MOST_NEWEST = 1_000
-_LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
-_NOTHING = Usage()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer so far: what it lacks, and what it cost."""
-
-    answer: Answer
-    lacks: tuple[str, ...] = ()
-    usage: Usage = _NOTHING
-
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What recall stands on. ``heals`` says of a partition whether its store is behind what was committed."""
+    """What recall stands on. ``heals`` tells of a partition whether the store is behind what was committed."""
 
     store: AnswerStore
     embedder: Embedder
@@ -66,20 +42,17 @@ class Seams:
 
 
 class Recall:
-    """Answers queries. It never writes, and an answer lacks what could not be had in time."""
+    """Answers queries. It never writes, and names what an answer lacks instead of failing."""
 
     def __init__(self, seams: Seams, settings: RecallSettings, recipe: Recipe = MEASURED) -> None:
         self._seams = seams
-        self._store = seams.store
-        self._settings = settings
-        self._recipe = recipe
-        self._states = TenantStates(
-            seams.store.tenant, seconds=settings.state_seconds, entries=settings.state_entries
-        )
+        self._timeout = settings.answer_timeout
+        self._reader = Reader(seams.store, seams.embedder, recipe, embed_timeout=settings.embed_timeout)
         self._arrivals = Arrivals(seams.store, seams.fold, seconds=settings.after_wait)
+        self._states = TenantStates(seams.store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
 
     async def answer(self, tenant: str, query: Query, now: datetime) -> Answer:
-        """What the tenant's memories say to a query.
+        """What the tenant's memories say to a query; without a text, what happened last.
 
         ``degraded`` of the answer names what it lacks: ``after`` (the awaited turn isn't there yet), ``healing`` (the
         store is catching up), ``vector`` or ``keyword`` (an arm of the search failed), ``neighbour`` (what stands
@@ -94,21 +67,12 @@ class Recall:
         token = None if query.after is None else token_of(tenant, query.after, self._seams.fold)
         lacks = await self._behind(tenant, token)
         try:
-            async with asyncio.timeout(self._settings.answer_timeout):
-                reply = await self._read(search, query, fresh=token is not None)
+            async with asyncio.timeout(self._timeout):
+                state = await self._states.get(tenant, fresh=token is not None)
+                reply = await self._permitted(state, search, query)
         except (Retry, TimeoutError) as error:
-            self._seams.announce(skipped(tenant, "unavailable", now, _ms(started), error=type(error).__name__))
-            reply = Reply(Answer(), ("search",))
-        return self._finish(tenant, reply, lacks, now, started)
-
-    def _finish(self, tenant: str, reply: Reply, lacks: tuple[str, ...], now: datetime, started: float) -> Answer:
-        lacks, took = (*lacks, *reply.lacks), _ms(started)
-        answer = reply.answer.model_copy(update={"degraded": lacks, "took_ms": took})
-        self._seams.metrics.degraded(lacks)
-        self._seams.metrics.memories.inc(len(answer.memories))
-        if "search" not in lacks:
-            self._seams.announce(recalled(tenant, answer, reply.usage, now))
-        return answer
+            reply = Reply(lacks=("search",), skipped="unavailable", error=type(error).__name__)
+        return self._finish(search.tenant, query, reply, lacks, now, started)
 
     async def _behind(self, tenant: str, token: Token | None) -> tuple[str, ...]:
         """Wait for a token; what of the tenant's log the store doesn't hold yet."""
@@ -119,9 +83,13 @@ class Recall:
         heals = self._seams.heals(tenant_partition(tenant, self._seams.fold))
         return (*lacks, "healing") if heals else lacks
 
-    async def _read(self, search: Search, query: Query, *, fresh: bool) -> Reply:
-        state = await self._states.get(search.tenant, fresh=fresh)
-        return await self._permitted(state, search, query)
-
     async def _permitted(self, state: TenantState | None, search: Search, query: Query) -> Reply:
-        ...
+        """The reply, as far as the tenant's settings let it be asked for."""
+        settings = state.settings if state else TenantSettings()
+        if query.scope.missing(settings.required_scope or ()):
+            return Reply(skipped="scope")
+        if settings.phases is not None and settings.phases.recall == "off":
+            return Reply(skipped="off")
+        if query.text is None or is_blank(query.text):
+            return await self._reader.newest(search, query)
+        return await self._reader.ask(search, query, query.text, state.authors if state else ())

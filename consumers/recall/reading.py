@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from afterturn.consumers.recall.answering import Selection, newest_first, without
-from afterturn.consumers.recall.choosing import Wanted, to_show
+from afterturn.consumers.recall.choosing import Limits, to_show
 from afterturn.consumers.recall.names import strip_names
 from afterturn.consumers.recall.outcomes import Reply
 from afterturn.consumers.recall.packing import unseen
 from afterturn.consumers.recall.pool import Pool
-from afterturn.consumers.recall.ranking import Ranked, favour, rank
+from afterturn.consumers.recall.ranking import Favour, Ranked, favour, rank
 from afterturn.consumers.recall.recipe import Recipe
 from afterturn.consumers.store.answers import AnswerStore
 from afterturn.consumers.store.read import Arm
@@ -48,7 +49,9 @@ class Reader:
         count = min(MOST_NEWEST, max(NEWEST, query.limit) + len(query.seen))
         pool = Pool()
         pool.add(await self._store.newest(search, count))
-        return Reply(self._select(unseen(newest_first(pool), query.seen), query).answer(pool, explain=query.explain))
+        ranked = unseen(newest_first(pool), query.seen)
+        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
+        return Reply(selection.answer(pool, explain=query.explain))
 
     async def ask(self, search: Search, query: Query, question: str, authors: Sequence[str]) -> Reply:
         """What the recipe finds for a question.
@@ -66,10 +69,33 @@ class Reader:
         found = await self._store.search(search, dense, sparse, limit)
         lacks = [] if embedded else ["vector"]
         lacks.extend(_LACKS[arm] for arm in found.failed)
-        pool = Pool.of(found)
-        ranked = self._rank(pool, query, question, authors)
-        if ranked:
-            lacks.extend(await self._read(search, query, pool, ranked, favour_of(question, authors)))
+        asked = _Asked(question, tuple(authors), query, Pool.of(found), self._recipe)
+        if not asked.pool.candidates:
+            return Reply(lacks=tuple(lacks), usage=usage)
+        ranked, complete = await self._fetch(search, asked)
+        lacks.extend(() if complete else ("neighbour",))
+        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
+        if late := selection.ids() - asked.pool.payloads.keys():
+            asked.pool.add(await self._store.shown(search, sorted(late)))
+        return Reply(selection.answer(asked.pool, explain=query.explain), tuple(lacks), usage)
+
+    async def _fetch(self, search: Search, asked: _Asked) -> tuple[list[Ranked], bool]:
+        """Read what may be shown into the pool; the ranking then, and whether it holds the neighbours."""
+        pool, ranked = asked.pool, asked.ranked()
+        wanted = to_show(ranked, pool, asked.favoured(), asked.limits(), self._recipe)
+        hits = len(pool.candidates)
+        try:
+            pool.add(await self._store.shown(search, wanted.ids, wanted.places))
+            complete = True
+        except Retry:
+            if not wanted.places:
+                raise
+            pool.add(await self._store.shown(search, wanted.ids))
+            complete = False
+        if len(pool.candidates) > hits:
+            ranked = asked.ranked()
+        gone = wanted.ids - pool.payloads.keys()  # removed since they were found
+        return without(ranked, gone) if gone else ranked, complete
 
     async def _embed(self, text: str) -> tuple[Vector | None, bool]:
         """The vector, None where the text has none; and whether the embedder did its work in time."""
@@ -78,3 +104,25 @@ class Reader:
                 return await self._embedder.embed_query(text), True
         except (Retry, TimeoutError):
             return None, False
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question and what was found for it."""
+
+    question: str
+    authors: tuple[str, ...]
+    query: Query
+    pool: Pool
+    recipe: Recipe
+
+    def ranked(self) -> list[Ranked]:
+        pool = self.pool
+        everything = rank(pool.dense, pool.lexical, pool.candidates, self.question, self.authors, self.recipe)
+        return unseen(everything, self.query.seen) if self.query.seen else everything
+
+    def favoured(self) -> Favour:
+        return favour(self.question, self.authors)
+
+    def limits(self) -> Limits:
+        return Limits(self.query.limit, self.query.max_tokens)

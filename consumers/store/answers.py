@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afterturn.consumers.store import filters, points
 from afterturn.consumers.store.read import Hit, ReadStore
@@ -23,7 +23,7 @@ SHOWN_FIELDS = (
 class AnswerStore(ReadStore):
     """The store as an answer is made from it. Every method raises as those of ``ReadStore`` do."""
 
-    async def shown(self, search: Search, ids: Sequence[str], places: Sequence[Window] = ()) -> list[Hit]:
+    async def shown(self, search: Search, ids: Collection[str], places: Sequence[Window] = ()) -> list[Hit]:
         """These memories and those at these places, as far as the search may see them; hits carry ``SHOWN_FIELDS``."""
         chosen = [*_places(places), *([filters.has_id(ids)] if ids else ())]
         if not chosen:
