@@ -21,7 +21,7 @@ check: setup-check ## formatting, lint, types
 	$(BIN)/pyright
 
 bench: setup-test ## the measured ratios (prints a table, keeps JSON under bench/results)
-	$(BIN)/python -m bench $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 contracts: setup-demo ## write docs/contracts anew from the models
 	$(BIN)/afterturn contracts docs/contracts

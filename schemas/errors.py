@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+_FREE = ("data", "consolidation")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}|\[key\]", re.ASCII)
 
 Reason = Literal["empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted"]
@@ -36,9 +37,17 @@ def from_pydantic(error: ValidationError) -> ContractError:
     """The first fault of a validation, translated; the input's values are left out, and keys that may be content."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     reason: Reason = "not_json" if first["type"] == "json_invalid" else "invalid"
-    place = ".".join(map(_part, first["loc"]))
+    place = ".".join(map(_part, _known(first["loc"])))
     problem = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
     return ContractError(reason, place[:256], problem)
+
+
+def _known(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """The part of a place that the contract names: what lies below free JSON, and a free key, is content."""
+    for at, name in enumerate(place):
+        if name in _FREE and place[at - 1 : at] != ("summary",):
+            return place[: at + 1]
+    return (*place[:-2], "?", "[key]") if place[-1:] == ("[key]",) else place
 
 
 def _part(part: int | str) -> str:

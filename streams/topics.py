@@ -1,9 +1,7 @@
 """The three topics: what they are called, how they should look, and making or checking them."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Literal, Protocol
 
 from afterturn.streams.kafka import TopicInfo
@@ -27,7 +25,6 @@ EVENT_BYTES = 1_048_576
 """A memory event holds counts and names; 1 MiB is Kafka's usual bound."""
 
 _DAY_MS = 86_400_000
-_APPEARS_WITHIN_S = 10.0
 
 # What each setting is judged by: the value itself, at least that much, or the operator's own choice.
 _EXACT = ("message.timestamp.type", "cleanup.policy", "unclean.leader.election.enable")
@@ -147,17 +144,9 @@ async def create_or_check(admin: TopicAdmin, wanted: Sequence[TopicPlan], *, cre
         found = await admin.topic(plan.name)
         if found is None and create:
             await admin.create(TopicInfo(plan.name, plan.partitions, plan.replication, plan.config))
-            found = await _appeared(admin, plan.name)
+            found = await admin.topic(plan.name)
         listed.extend(differences(plan, found))
     return listed
-
-
-async def _appeared(admin: TopicAdmin, name: str) -> TopicInfo | None:
-    """A topic that was just created, once the brokers have heard of it; None where they do not in time."""
-    deadline = monotonic() + _APPEARS_WITHIN_S
-    while (found := await admin.topic(name)) is None and monotonic() < deadline:
-        await asyncio.sleep(0.05)
-    return found
 
 
 def _plan(name: str, shape: TopicShape, max_bytes: int, retention_days: float) -> TopicPlan:

@@ -7,7 +7,16 @@ import sys
 import typer
 from rich.console import Console
 
-from afterturn.consumers.cli import asking, developing, evaluating, preparing, publishing, services, watching
+from afterturn.consumers.cli import (
+    asking,
+    developing,
+    diagnosing,
+    evaluating,
+    preparing,
+    publishing,
+    services,
+    watching,
+)
 from afterturn.schemas.errors import ContractError
 from afterturn.streams.errors import AfterturnError, Recoverable
 
@@ -22,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for group in (developing, services, preparing, publishing, asking, watching, evaluating):
+for group in (developing, services, preparing, publishing, asking, watching, diagnosing, evaluating):
     group.register(app)
 
 

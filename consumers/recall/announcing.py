@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from afterturn.consumers.recall.metrics import RecallMetrics
+from afterturn.consumers.recall.metrics import Ending, RecallMetrics
 from afterturn.schemas.codec import Attributes, encode
 from afterturn.schemas.events import MemoryEvent
 from afterturn.streams.errors import Recoverable, Retry
@@ -42,35 +42,37 @@ class EventQueue:
         """
         await start_when_available(self._connect, on_wait=on_wait)
         while True:
-            batch = [await self._waiting.get()]
-            while len(batch) < _AT_ONCE and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
-            await asyncio.gather(*map(self._send, batch))
-            self._metrics.events_waiting.set(self._waiting.qsize())
+            first = await self._waiting.get()
+            await self._send_all([first, *self._taken(_AT_ONCE - 1)])
 
-    async def flush(self, seconds: float) -> None:
-        """Wait so long for what is on its way; the rest is dropped and counted."""
+    async def close(self, seconds: float) -> None:
+        """Send what still waits, within so many seconds, and disconnect; the rest is dropped and counted."""
         try:
             async with asyncio.timeout(seconds):
-                await self._waiting.join()
+                await self._send_all(self._taken())
         except TimeoutError:
-            self._metrics.event("dropped", self._waiting.qsize())
-
-    async def close(self) -> None:
-        """Disconnect."""
+            pass
         await self._producer.close()
 
     async def _connect(self) -> None:
         await self._producer.start()
         await self._producer.partitions(self._topic)
 
+    def _taken(self, most: int | None = None) -> list[MemoryEvent]:
+        waiting = self._waiting.qsize()
+        return [self._waiting.get_nowait() for _ in range(waiting if most is None else min(most, waiting))]
+
+    async def _send_all(self, events: list[MemoryEvent]) -> None:
+        self._metrics.events_waiting.set(self._waiting.qsize())
+        await asyncio.gather(*map(self._send, events))
+
     async def _send(self, event: MemoryEvent) -> None:
         encoded = encode(event, Attributes(str(uuid4()), EVENT_SOURCE, event.TYPE, datetime.now(UTC)))
+        ending: Ending = "dropped"
         try:
             await self._producer.send(OutRecord(self._topic, encoded.key, encoded.value, encoded.headers))
+            ending = "sent"
         except Recoverable:
-            self._metrics.event("dropped")
-        else:
-            self._metrics.event("sent")
+            pass  # dropped, and counted as such
         finally:
-            self._waiting.task_done()
+            self._metrics.event(ending)

@@ -1,7 +1,7 @@
 """What to read of memories after the search: only what the answer may show.
 
-A score comes from the hits alone: neighbours that are no hits have none to give. So the hits' ranks among each other are
-known before anything else is read, and of a neighbour the most it can reach. What cannot reach the answer is not read.
+A score comes from the hits alone: neighbours that are no hits have none to give. So before anything else is read the
+hits' ranks among each other are known, and of a neighbour the most it can reach. What can't come in is not read.
 """
 
 from __future__ import annotations
@@ -86,11 +86,12 @@ def _may_come(pool: Pool, place: Place, places: dict[Place, float]) -> bool:
 
 def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield ranges that hold the positions, which are ascending; a gap of one is read over."""
-    start = previous = None
-    for position in positions:
-        if previous is not None and position > previous + 2:
-            yield start, previous
-            start = None
-        start, previous = position if start is None else start, position
-    if previous is not None:
-        yield start, previous
+    if not positions:
+        return
+    first = last = positions[0]
+    for position in positions[1:]:
+        if position > last + 2:
+            yield first, last
+            first = position
+        last = position
+    yield first, last

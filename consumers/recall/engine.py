@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterturn.consumers.recall.answering import search_of
@@ -22,7 +22,7 @@ from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import Answer, Query
-from afterturn.schemas.scope import Scope
+from afterturn.schemas.scope import Dimension
 from afterturn.schemas.settings import FoldSettings, TenantSettings
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
@@ -39,6 +39,12 @@ class Seams:
     announce: Announce
     heals: Callable[[int], bool]
     metrics: RecallMetrics
+
+
+class _Unscoped(Exception):  # noqa: N818 - a refusal on its way out
+    def __init__(self, missing: tuple[Dimension, ...]) -> None:
+        super().__init__(f"this tenant's memories are read with these dimensions named: {', '.join(missing)}")
+        self.missing = missing
 
 
 class Recall:
@@ -70,9 +76,13 @@ class Recall:
             async with asyncio.timeout(self._timeout):
                 state = await self._states.get(tenant, fresh=token is not None)
                 reply = await self._permitted(state, search, query)
+        except _Unscoped as refused:
+            self._told(tenant, Reply(skipped="scope"), now, 0.0)
+            raise ContractError("invalid", f"scope.{refused.missing[0]}", str(refused)) from None
         except (Retry, TimeoutError) as error:
             reply = Reply(lacks=("search",), skipped="unavailable", error=type(error).__name__)
-        return self._finish(search.tenant, query, reply, lacks, now, started)
+        ms = (time.perf_counter() - started) * 1_000
+        return self._told(tenant, replace(reply, lacks=(*lacks, *reply.lacks)), now, ms)
 
     async def _behind(self, tenant: str, token: Token | None) -> tuple[str, ...]:
         """Wait for a token; what of the tenant's log the store doesn't hold yet."""
@@ -86,10 +96,18 @@ class Recall:
     async def _permitted(self, state: TenantState | None, search: Search, query: Query) -> Reply:
         """The reply, as far as the tenant's settings let it be asked for."""
         settings = state.settings if state else TenantSettings()
-        if query.scope.missing(settings.required_scope or ()):
-            return Reply(skipped="scope")
+        if missing := query.scope.missing(settings.required_scope or ()):
+            raise _Unscoped(missing)
         if settings.phases is not None and settings.phases.recall == "off":
             return Reply(skipped="off")
         if query.text is None or is_blank(query.text):
             return await self._reader.newest(search, query)
         return await self._reader.ask(search, query, query.text, state.authors if state else ())
+
+    def _told(self, tenant: str, reply: Reply, now: datetime, ms: float) -> Answer:
+        """The answer, after it was counted and announced."""
+        answer = reply.answer.model_copy(update={"degraded": reply.lacks, "took_ms": ms})
+        self._seams.metrics.degraded(reply.lacks)
+        self._seams.metrics.memories.inc(len(answer.memories))
+        self._seams.announce(event_of(tenant, reply, now, ms))
+        return answer

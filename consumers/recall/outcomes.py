@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from afterturn.schemas.events import FoundBy, MemoryEvent, Recalled, Skipped, SkipReason
@@ -26,9 +26,9 @@ class Reply:
         error: the simple name of the error that kept it from being asked.
     """
 
-    answer: Answer = Answer()
+    answer: Answer = field(default_factory=Answer)
     lacks: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     skipped: SkipReason | None = None
     error: str | None = None
 
@@ -36,9 +36,7 @@ class Reply:
 def event_of(tenant: str, reply: Reply, at: datetime, ms: float) -> MemoryEvent:
     """The event of a reply; with ``skipped`` the operation counts as not carried out."""
     if reply.skipped is not None:
-        return Skipped(
-            tenant=tenant, at=at, ms=ms, operation="memory.recall", reason=reply.skipped, error=reply.error
-        )
+        return Skipped(tenant=tenant, at=at, ms=ms, operation="memory.recall", reason=reply.skipped, error=reply.error)
     memories = reply.answer.memories
     counts = {arm: sum(arm in memory.found_by for memory in memories) for arm in FoundBy.model_fields}
     return Recalled(

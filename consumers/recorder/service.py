@@ -21,6 +21,7 @@ from afterturn.consumers.store.collection import require
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.registry import open_embedder
+from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import KafkaSettings, start_when_available
 from afterturn.streams.lanes.group import LaneGroup, LaneSettings
@@ -71,11 +72,11 @@ async def record(
     """
     registry = CollectorRegistry()
     metrics, waiting = RecorderMetrics(registry), Waiting()
+
+    def readiness() -> Mapping[str, str]:
+        return waiting.missing | metrics.away
+
     async with AsyncExitStack() as stack:
-
-        def readiness() -> Mapping[str, str]:
-            return waiting.missing | metrics.away
-
         app = health_app(readiness, registry)
         port = await stack.enter_async_context(serving(app, settings.host, settings.port))
         _LOG.info("recorder: health and metrics on http://%s:%d", settings.host, port)
@@ -86,17 +87,20 @@ async def record(
         await start_when_available(lambda: require(client, fold), on_wait=waiting.on_wait)
         memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
         announcer = Announcer(service.topics, fold)
-        lanes = LaneGroup(
-            kafka,
-            LaneSettings(
-                topic=fold.topic,
-                group=fold.group,
-                zombie_bound=settings.zombie_bound,
-                drain=settings.drain,
-                session=settings.session_timeout,
-                instance_id=settings.instance_id,
-            ),
-            lambda partition: PartitionWriter(partition, memories, embedder, fold, announcer),
-            metrics,
-        )
+
+        def writer(partition: int) -> PartitionWriter:
+            return PartitionWriter(partition, memories, embedder, fold, announcer)
+
+        lanes = LaneGroup(kafka, _lane_settings(fold, settings), writer, metrics)
         await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)
+
+
+def _lane_settings(fold: FoldSettings, settings: RecorderSettings) -> LaneSettings:
+    return LaneSettings(
+        topic=fold.topic,
+        group=fold.group,
+        zombie_bound=settings.zombie_bound,
+        drain=settings.drain,
+        session=settings.session_timeout,
+        instance_id=settings.instance_id,
+    )

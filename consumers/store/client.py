@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from json import JSONDecodeError
 from typing import Any
 
 import httpx
@@ -142,7 +143,7 @@ def _translated(operation: str, alias: str) -> Iterator[None]:
         raise refusal(operation, alias, error.status_code or 0, error.content) from None
     except ResponseHandlingException as error:
         raise _unanswered(operation, error.source) from None
-    except orjson.JSONDecodeError as error:
+    except JSONDecodeError as error:
         raise StoreAway(operation, type(error).__name__) from None
 
 
@@ -174,6 +175,6 @@ def _reason(content: bytes) -> str:
     """The server's reason, without the strings of ours that it may quote."""
     try:
         why = str(orjson.loads(content)["status"]["error"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+    except (JSONDecodeError, KeyError, TypeError):
         return "no reason given"
     return _QUOTED.sub("a string", why)[:_MAX_WHY]

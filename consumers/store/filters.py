@@ -5,14 +5,14 @@ A test checks that each is one the client's own models accept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, get_args
 
 from afterturn.consumers.store.search import Search, Window
 from afterturn.schemas.parts import LIVE, Status
 from afterturn.schemas.parts import Filter as Selection
-from afterturn.schemas.scope import DIMENSIONS
+from afterturn.schemas.scope import DIMENSIONS, Scope
 
 Condition = dict[str, Any]
 Filter = dict[str, Any]
@@ -183,15 +183,20 @@ def _bounded(search: Search) -> list[Condition]:
     return bounded
 
 
-def windows(wanted: Sequence[Window]) -> Filter:
-    """The memories at these places of their threads; a thread of another scope is another thread."""
-    return one_of(*(_window(window) for window in wanted))
+def windows(wanted: Iterable[Window]) -> Filter:
+    """The memories at these places of their threads; a thread of another scope is another thread.
+
+    Each scope is named once for all its windows: conditions cost the store more than the points they let through.
+    """
+    by_scope: dict[Scope, list[Filter]] = {}
+    for window in wanted:
+        place = bounds("position", gte=window.first, lt=window.last + 1)
+        by_scope.setdefault(window.scope, []).append(all_of(match("thread", window.thread), place))
+    return one_of(*(all_of(*_exactly(scope), one_of(*places)) for scope, places in by_scope.items()))
 
 
-def _window(window: Window) -> Filter:
-    scope = [_dimension(f"scope.{name}", getattr(window.scope, name)) for name in DIMENSIONS]
-    place = bounds("position", gte=window.first, lt=window.last + 1)
-    return all_of(match("thread", window.thread), place, *scope)
+def _exactly(scope: Scope) -> list[Condition]:
+    return [_dimension(f"scope.{dimension}", getattr(scope, dimension)) for dimension in DIMENSIONS]
 
 
 def _dimension(key: str, value: str | None) -> Condition:

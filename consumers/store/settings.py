@@ -18,7 +18,7 @@ class StoreSettings(BaseSettings):
     collection is read and written under.
     """
 
-    model_config = SettingsConfigDict(env_prefix="QDRANT_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="QDRANT_", frozen=True, extra="ignore", hide_input_in_errors=True)
 
     url: Annotated[str, Field(pattern=r"^https?://.+")] = DEFAULT_URL
     api_key: SecretStr | None = None

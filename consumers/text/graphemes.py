@@ -30,30 +30,33 @@ def _is_flag_half(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def _within_flag(content: str, index: int) -> bool:
+def _within_flag(content: str, index: int, start: int) -> bool:
     """Whether ``index`` lies between the two letters of a flag: an odd number of letters stands before it."""
     if not _is_flag_half(content[index]):
         return False
     before = index
-    while before > 0 and index - before <= _FARTHEST_BACK and _is_flag_half(content[before - 1]):
+    while before > start and _is_flag_half(content[before - 1]):
         before -= 1
     return (index - before) % 2 == 1
 
 
-def joined(content: str, index: int) -> bool:
-    """Whether cutting ``content`` before ``index`` would tear a character."""
-    if not 0 < index < len(content):
+def joined(content: str, index: int, start: int = 0) -> bool:
+    """Whether cutting ``content`` before ``index`` would tear a character; ``start`` is known to tear none."""
+    if not start < index < len(content):
         return False
     before, char = content[index - 1], content[index]
     if char < "\u0300":
         return before == "\r" and char == "\n"
-    return before == _ZWJ or _extends(char) or _within_flag(content, index)
+    return before == _ZWJ or _extends(char) or _within_flag(content, index, start)
 
 
 def safe_end(content: str, start: int, limit: int) -> int:
-    """The last index in ``start + 1..limit`` at which no character is torn; ``limit`` if there is none near it."""
+    """The last index in ``start + 1..limit`` at which no character is torn; ``limit`` if there is none near it.
+
+    ``start`` must itself tear none.
+    """
     limit = min(limit, len(content))
     for index in range(limit, max(start, limit - _FARTHEST_BACK), -1):
-        if not joined(content, index):
+        if not joined(content, index, start):
             return index
     return limit

@@ -17,6 +17,8 @@ _SENTENCE = re.compile(
 )
 _WORD = re.compile(r"\s+")
 _TEXT = re.compile(r"\S")
+_NEARBY = 512
+"""Code points before a part's limit that are searched first: mostly the last boundary is there."""
 _LEAST_SHARE = 4
 """A paragraph or a sentence ends a part only if the part then has at least max_chars / 4 code points."""
 
@@ -65,15 +67,13 @@ def _next_text(content: str, start: int) -> int:
 def _parts(content: str, max_chars: int) -> Iterator[str]:
     start, text = 0, _next_text(content, 0)
     while text < len(content):
-        # Only white space at the very beginning can be this long: later runs are absorbed below.
+        # White space that fills a part belongs to the text behind it: no part is blank.
         limit = start + max_chars if text < start + max_chars else text + max_chars
         end = len(content) if limit >= len(content) else _end(content, (start, text, limit))
         following = _next_text(content, end)
         if following == len(content) > end:
             end = _before_trailing_space(content, (start, text, end), max_chars)
             following = _next_text(content, end)
-        elif following - end >= max_chars:
-            end = following
         yield content[start:end]
         start, text = end, following
 
@@ -105,8 +105,9 @@ def _last_boundary(pattern: re.Pattern[str], content: str, begin: int, limit: in
     """The last end of a match within ``begin..limit``, 0 if there is none; white space after the limit counts."""
     if pattern is _WORD and content[limit].isspace() and not joined(content, limit):
         return limit
-    last = 0
-    for match in pattern.finditer(content, begin, limit):
-        if not joined(content, match.end()):
-            last = match.end()
-    return last
+    for nearby in (max(begin, limit - _NEARBY), begin):
+        ends = [match.end() for match in pattern.finditer(content, nearby, limit)]
+        for end in reversed(ends):
+            if not joined(content, end):
+                return end
+    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -42,8 +43,9 @@ def json_schemas() -> dict[str, Schema]:
 
 def schema_of(name: str, model: type[BaseModel]) -> Schema:
     """One model's schema, complete in itself."""
-    schema = _tidied(model.model_json_schema(), closed=name in CLOSED)
-    return {"$schema": DIALECT, "$id": f"urn:afterturn:schema:{name}", **schema}
+    schema, parts = _tidied(model, closed=name in CLOSED)
+    defined = {"$defs": parts} if parts else {}
+    return {"$schema": DIALECT, "$id": f"urn:afterturn:schema:{name}", **schema, **defined}
 
 
 def definitions(models: Iterable[Typed]) -> dict[str, Schema]:
@@ -53,8 +55,7 @@ def definitions(models: Iterable[Typed]) -> dict[str, Schema]:
     """
     found: dict[str, Schema] = {}
     for model in models:
-        schema = _tidied(model.model_json_schema(), closed=model.TYPE in CLOSED)
-        parts = schema.pop("$defs", {})
+        schema, parts = _tidied(model, closed=model.TYPE in CLOSED)
         for name, definition in {**parts, model.__name__: schema}.items():
             if name not in found or "additionalProperties" in found[name]:
                 found[name] = definition
@@ -88,10 +89,12 @@ def _envelope(model: Typed) -> Schema:
     }
 
 
-def _tidied(schema: Schema, *, closed: bool) -> Schema:
+@cache
+def _tidied(model: type[BaseModel], *, closed: bool) -> tuple[Schema, dict[str, Schema]]:
+    """A model's schema, and those of its parts by name. Nobody changes them."""
+    schema = model.model_json_schema()
     parts = {name: _object(name, part, closed=closed) for name, part in schema.pop("$defs", {}).items()}
-    tidy = _object(schema["title"], schema, closed=closed)
-    return tidy | {"$defs": parts} if parts else tidy
+    return _object(model.__name__, schema, closed=closed), parts
 
 
 def _object(name: str, schema: Schema, *, closed: bool) -> Schema:

@@ -1,5 +1,6 @@
 """Topics, their configuration and groups' offsets: what is asked of a cluster, not of a log."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any, Self
 
@@ -7,7 +8,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from afterturn.streams.errors import BrokerUnavailable, Unusable
+from afterturn.streams.errors import BrokerUnavailable, UnknownTopic, Unusable
 from afterturn.streams.kafka.connection import client_options
 from afterturn.streams.kafka.translate import code_error, translated
 from afterturn.streams.kafka.values import TopicInfo
@@ -74,7 +75,11 @@ class Admin:
         found = (await self.topics([name])).get(name)
         if found is None:
             return None
-        return TopicInfo(name, found.partitions, found.replication, await self.config(name))
+        try:
+            config = await self.config(name)
+        except UnknownTopic:  # gone, or not known to that broker yet
+            return None
+        return TopicInfo(name, found.partitions, found.replication, config)
 
     async def config(self, topic: str) -> dict[str, str]:
         """A topic's configuration as it holds, defaults included.
@@ -92,7 +97,7 @@ class Admin:
         return config
 
     async def create(self, topic: TopicInfo) -> bool:
-        """Create a topic; False when it exists already (as it is: nothing is changed).
+        """Create a topic and wait until it can be used; False when it exists already (nothing is changed then).
 
         :raises BrokerRefused: when the cluster cannot have it so (its replication, say).
         :raises NotAuthorised: when the credentials do not allow it.
@@ -106,6 +111,8 @@ class Admin:
                 return False
             if (error := code_error(code, f"create the topic {name}", name)) is not None:
                 raise error
+        async with translated("wait for a new topic", self._deadline, topic.name):
+            await self._appeared(topic.name)
         return True
 
     async def committed(self, group: str, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
@@ -127,6 +134,11 @@ class Admin:
         async with translated("describe the cluster", self._deadline):
             found = await client.describe_cluster()
         return len(found["brokers"])
+
+    async def _appeared(self, name: str) -> None:
+        """Wait until the brokers that are asked know a new topic: the answer to its creation comes before that."""
+        while await self.topic(name) is None:  # noqa: ASYNC110 - Kafka tells nobody
+            await asyncio.sleep(0.05)
 
     def _running(self) -> Any:  # noqa: ANN401 - the library has no types
         if self._client is None:

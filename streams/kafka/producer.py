@@ -12,10 +12,21 @@ from afterturn.streams.partitioner import Partitioner, partition_for
 from afterturn.streams.records import OutRecord, Position
 from afterturn.streams.settings import KafkaSettings
 
-__all__ = ("MAX_REQUEST_BYTES", "Producer", "estimated_size", "force_stop", "partition_of", "start_client")
+__all__ = (
+    "MAX_BATCH_BYTES",
+    "MAX_REQUEST_BYTES",
+    "Producer",
+    "estimated_size",
+    "force_stop",
+    "partition_of",
+    "start_client",
+)
 
 MAX_REQUEST_BYTES = 2_359_296 + 65_536
 """The largest record that is sent: a turn's (2.25 MiB) and what a dead letter's headers add."""
+
+MAX_BATCH_BYTES = 262_144
+"""Records that wait together go in one request of this size: the client has one request a broker under way."""
 
 # What a batch and a record cost beside key, value and headers, at most (record format 2).
 _BATCH_BYTES, _RECORD_BYTES, _HEADER_BYTES = 61, 21, 10
@@ -128,6 +139,7 @@ class Producer:
             enable_idempotence=True,
             acks="all",
             compression_type="zstd",
+            max_batch_size=MAX_BATCH_BYTES,
             max_request_size=self._max_request_size,
         )
         await start_client(client, "start a producer", self._deadline)

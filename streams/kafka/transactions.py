@@ -8,7 +8,14 @@ from aiokafka import AIOKafkaProducer, TopicPartition, errors
 
 from afterturn.streams.errors import AfterturnError, Fenced, RecordTooLarge, Unusable
 from afterturn.streams.kafka.connection import client_options, stop_in_time
-from afterturn.streams.kafka.producer import MAX_REQUEST_BYTES, estimated_size, force_stop, partition_of, start_client
+from afterturn.streams.kafka.producer import (
+    MAX_BATCH_BYTES,
+    MAX_REQUEST_BYTES,
+    estimated_size,
+    force_stop,
+    partition_of,
+    start_client,
+)
 from afterturn.streams.kafka.translate import translate_in_transaction, translated
 from afterturn.streams.partitioner import Partitioner
 from afterturn.streams.records import OutRecord
@@ -68,6 +75,7 @@ class TransactionalProducer:
             transaction_timeout_ms=int(self._transaction_timeout * 1000),
             acks="all",
             compression_type="zstd",
+            max_batch_size=MAX_BATCH_BYTES,
             max_request_size=self._max_request_size,
         )
         await start_client(client, "start a transactional producer", self._deadline)

@@ -60,11 +60,8 @@ async def test_three_kills_leave_the_store_exactly_the_fold_of_the_log(
             await events.close()
         log = await _read_log(client, service)
         fold = await _fold_settings(service)
-        connection = connect(store.url)
-        try:
+        async with connect(store.url) as connection:
             stored, checkpoints = await _all_points(connection, fold)
-        finally:
-            await connection.close()
     _check_plan(log, fold, stored, checkpoints, seen)
     _check_naive(log, fold, stored)
 

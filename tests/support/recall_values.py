@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from afterturn.consumers.recall.candidates import Candidate
 
 START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+LAW = settings(deadline=None, max_examples=60)
+"""No deadline: the machine that runs the tests may be busy."""
+
 AUTHORS = ("Ada", "Ben", "Chidi Okafor")
 
 

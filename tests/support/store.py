@@ -1,8 +1,8 @@
 """The embedded store as a process of its own, for tests: started, killed and started again on one folder and url."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
@@ -82,12 +82,17 @@ def start_store(data_dir: Path, *options: str) -> Iterator[StoreProcess]:
         store.stop()
 
 
-def connect(url: str, timeout: int = 10) -> AsyncQdrantClient:
+@asynccontextmanager
+async def connect(url: str, timeout: int = 10) -> AsyncIterator[AsyncQdrantClient]:
     """A client as our services make it: kept connections, and answers that are not compressed."""
-    return AsyncQdrantClient(
+    client = AsyncQdrantClient(
         url=url,
         check_compatibility=False,
         limits=httpx.Limits(max_connections=20, keepalive_expiry=3),
         timeout=timeout,
         headers={"accept-encoding": "identity"},
     )
+    try:
+        yield client
+    finally:
+        await client.close()

@@ -23,7 +23,7 @@ from afterturn.schemas.types import MAX_INT64, Content, Identifier, JsonObject, 
 
 M = TypeVar("M", bound=BaseModel)
 _VISIBLE = st.characters(exclude_categories=("Cc", "Cs"))
-_ANY_TEXT = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+_ANY_TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 # Names that systems which join strings have confused with one another.
 _AWKWARD = (
     "a",
@@ -85,7 +85,7 @@ def json_objects() -> SearchStrategy[dict[str, Any]]:
     values = st.recursive(
         leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3), max_leaves=6
     )
-    return st.dictionaries(text, values, max_size=3).filter(lambda value: _depth(value) <= 8)  # noqa: PLR2004
+    return st.dictionaries(text, values, max_size=3).filter(lambda value: _depth(value) <= 8)
 
 
 def turns() -> SearchStrategy[TurnCompleted]:

@@ -120,13 +120,15 @@ def _write(collection: Collection, call: Call, writes: list[Write]) -> list[Tabl
 
 def retrieve(catalog: Catalog, call: Call) -> object:
     """Points by id."""
-    request = parse_retrieve(call.body)
-    return _collection(catalog, call).engine.retrieve(request.ids, request.payload, request.vectors)
+    collection = _collection(catalog, call)
+    request = parse_retrieve(call.body, collection.schema)
+    return collection.engine.retrieve(request.ids, request.payload, request.vectors)
 
 
 def scroll(catalog: Catalog, call: Call) -> object:
     """A page of points."""
-    return _collection(catalog, call).scroll(parse_scroll(call.body))
+    collection = _collection(catalog, call)
+    return collection.scroll(parse_scroll(call.body, collection.schema))
 
 
 def count(catalog: Catalog, call: Call) -> object:

@@ -26,9 +26,11 @@ R = TypeVar("R")
 
 
 def _ask(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call the engine. Its only error is a bare Exception with a text; the checks before make it an inner fault."""
+    """Call the engine. It refuses arguments it cannot read before it does anything; its own error is a bare one."""
     try:
         return call(*args, **kwargs)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise malformed("a field name, a time or a number of the request cannot be read") from error
     except Exception as error:
         if type(error) is not Exception:
             raise
@@ -47,7 +49,7 @@ class Engine:
     def create(cls, folder: Path, schema: Schema) -> Engine:
         """A new, empty shard."""
         folder.mkdir(parents=True)
-        return cls(_ask(edge.EdgeShard.create, str(folder), _config(schema)), folder)
+        return cls(_ask(edge.EdgeShard.create, str(folder), _ask(_config, schema)), folder)
 
     @classmethod
     def load(cls, folder: Path) -> Engine:
@@ -75,22 +77,22 @@ class Engine:
 
     def upsert(self, points: Iterable[Point]) -> None:
         """Replace these points."""
-        self._update(edge.UpdateOperation.upsert_points([_point(point) for point in points]))
+        self._update(edge.UpdateOperation.upsert_points, [_point(point) for point in points])
 
     def set_payload(self, ids: Sequence[PointId], payload: Table, key: str | None) -> None:
         """Set fields of these points, which must all exist."""
-        self._update(edge.UpdateOperation.set_payload(list(ids), payload, key))
+        self._update(edge.UpdateOperation.set_payload, list(ids), payload, key)
 
     def delete(self, ids: Sequence[PointId]) -> None:
         """Remove these points."""
-        self._update(edge.UpdateOperation.delete_points(list(ids)))
+        self._update(edge.UpdateOperation.delete_points, list(ids))
 
     def index(self, name: str, index: Index) -> None:
         """Index a payload field."""
-        self._update(edge.UpdateOperation.create_field_index(name, _index(index)))
+        self._update(edge.UpdateOperation.create_field_index, name, _index(index))
 
-    def _update(self, operation: edge.UpdateOperation) -> None:
-        _ask(self._shard.update, operation)
+    def _update(self, make: Callable[P, edge.UpdateOperation], *args: P.args, **kwargs: P.kwargs) -> None:
+        _ask(self._shard.update, _ask(make, *args, **kwargs))
 
     def present(self, ids: Sequence[PointId]) -> set[PointId]:
         """Which of these points there are."""
@@ -103,7 +105,7 @@ class Engine:
         most = self.count(condition) if among is None else len(among)
         if not most:
             return []
-        request = edge.ScrollRequest(None, most, _filter(condition), with_payload=False, with_vector=False)
+        request = _ask(edge.ScrollRequest, None, most, _filter(condition), with_payload=False, with_vector=False)
         return [_id(record) for record in _ask(self._shard.scroll, request)[0]]
 
     def retrieve(self, ids: Sequence[PointId], payload: Pick, vectors: Names) -> list[Table]:
@@ -114,7 +116,7 @@ class Engine:
         """A page of points in the order of their ids or of a field, and the id that comes next."""
         order = None if request.order is None else _order(request.order)
         shown: dict[str, Any] = {"with_payload": _payload(request.payload), "with_vector": request.vectors}
-        page = edge.ScrollRequest(request.offset, request.limit, _filter(request.filter), order_by=order, **shown)
+        page = _ask(edge.ScrollRequest, request.offset, request.limit, _filter(request.filter), order_by=order, **shown)
         records, following = _ask(self._shard.scroll, page)
         following_id: Any = following
         return [_record(record) for record in records], following_id
@@ -125,7 +127,7 @@ class Engine:
 
     def facet(self, key: str, limit: int, condition: f.Filter | None, *, exact: bool) -> list[Table]:
         """How many points have each value of a field, the most frequent values first."""
-        request = edge.FacetRequest(key, limit=limit, exact=exact, filter=_filter(condition))
+        request = _ask(edge.FacetRequest, key, limit=limit, exact=exact, filter=_filter(condition))
         return [{"value": hit.value, "count": hit.count} for hit in _ask(self._shard.facet, request).hits]
 
     def search(self, searches: Sequence[Search]) -> list[list[Table]]:
@@ -209,7 +211,8 @@ def _query(search: Search, *, bare: bool) -> edge.QueryRequest:
         query = _order(search.order)
     elif search.vector is not None:
         query = edge.Query.Nearest(_vector(search.vector), using=search.using)
-    return edge.QueryRequest(
+    return _ask(
+        edge.QueryRequest,
         limit=search.limit,
         offset=search.offset,
         query=query,
@@ -223,20 +226,15 @@ def _query(search: Search, *, bare: bool) -> edge.QueryRequest:
 
 def _order(order: Order) -> edge.OrderBy:
     direction = edge.Direction.Desc if order.descending else edge.Direction.Asc
-    return edge.OrderBy(order.key, direction, order.start_from)
+    return _ask(edge.OrderBy, order.key, direction, order.start_from)
 
 
 def _payload(pick: Pick) -> bool | list[str] | edge.PayloadSelector:
-    return edge.PayloadSelector.Exclude(list(pick.names)) if isinstance(pick, Without) else pick
+    return _ask(edge.PayloadSelector.Exclude, list(pick.names)) if isinstance(pick, Without) else pick
 
 
 def _filter(condition: f.Filter | None) -> edge.Filter | None:
-    if condition is None:
-        return None
-    try:
-        return _group(condition)
-    except ValueError as error:  # a field name or a time
-        raise malformed(f"a filter cannot be read: {error}") from error
+    return None if condition is None else _ask(_group, condition)
 
 
 def _group(group: f.Filter) -> edge.Filter:

@@ -107,22 +107,25 @@ Leaf: TypeAlias = MatchValue | MatchAny | Range | HasId | IsEmpty | IsNull | Fie
 Condition: TypeAlias = Leaf | Filter
 
 _FILTER_KEYS = frozenset({"must", "should", "must_not", "min_should"})
+_DEPTH = 32
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
 
-def parse_filter(value: object) -> Filter:
-    """Read a filter."""
+def parse_filter(value: object, depth: int = 0) -> Filter:
+    """Read a filter, `depth` levels inside another."""
+    if depth > _DEPTH:
+        raise malformed(f"recursion limit exceeded: a filter is nested deeper than {_DEPTH} levels")
     source = table(value, _FILTER_KEYS, "filter")
     min_should, least = None, 0
     if source.get("min_should") is not None:
         inner = table(source["min_should"], ("conditions", "min_count"), "min_should")
-        min_should = _conditions(needed(inner, "conditions", "min_should"))
+        min_should = _conditions(needed(inner, "conditions", "min_should"), depth)
         needed(inner, "min_count", "min_should")
         least = whole(inner, "min_count", 0)
     return Filter(
-        must=_conditions(source.get("must")),
-        should=_conditions(source.get("should")),
-        must_not=_conditions(source.get("must_not")),
+        must=_conditions(source.get("must"), depth),
+        should=_conditions(source.get("should"), depth),
+        must_not=_conditions(source.get("must_not"), depth),
         min_should=min_should,
         least=least,
     )
@@ -133,11 +136,11 @@ def optional_filter(source: Table, name: str = "filter") -> Filter | None:
     return None if source.get(name) is None else parse_filter(source[name])
 
 
-def _conditions(value: object) -> tuple[Condition, ...]:
-    return tuple(_condition(item) for item in one_or_more(value, "conditions"))
+def _conditions(value: object, depth: int) -> tuple[Condition, ...]:
+    return tuple(_condition(item, depth) for item in one_or_more(value, "conditions"))
 
 
-def _condition(value: object) -> Condition:
+def _condition(value: object, depth: int) -> Condition:
     if not isinstance(value, dict):
         raise malformed("a condition must be an object")
     if "key" in value:
@@ -148,7 +151,7 @@ def _condition(value: object) -> Condition:
         if name in value:
             inner = table(table(value, (name,), "condition")[name], ("key",), name)
             return kind(text(needed(inner, "key", name), f"{name}.key"))
-    return parse_filter(value)
+    return parse_filter(value, depth + 1)
 
 
 def _field(value: Table) -> Condition:

@@ -14,6 +14,7 @@ SparseValues: TypeAlias = tuple[list[int], list[float]]
 Vector: TypeAlias = list[float] | SparseValues
 _LARGEST = 3.4028234e38  # of a 32-bit float
 _INDICES = 2**32
+_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,25 @@ class Point:
 def parse_point(value: object, dense: Mapping[str, Dense], sparse: Mapping[str, Sparse]) -> Point:
     """Read one point of a collection with these vectors."""
     source = table(value, ("id", "vector", "payload"), "point")
-    payload = source.get("payload")
-    if payload is not None and not isinstance(payload, dict):
-        raise malformed("a point's payload must be an object")
+    payload = None if source.get("payload") is None else parse_payload(source["payload"])
     given = needed(source, "vector", "point")
     if not isinstance(given, dict):
         raise wrong_input("Not existing vector name error: ")
     vectors = {name: parse_vector(name, item, dense, sparse) for name, item in given.items()}
     return Point(point_id(source.get("id")), vectors, payload)
+
+
+def parse_payload(value: object) -> dict[str, Any]:
+    """Read a payload. What is nested deeper the engine writes to its log and cannot read back: it would never open."""
+    if not isinstance(value, dict):
+        raise malformed("a payload must be an object")
+    level: list[Any] = [value]
+    for _ in range(_DEPTH):
+        level = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [item for item in level if isinstance(item, dict | list)]
+        if not level:
+            return value
+    raise malformed(f"recursion limit exceeded: a payload is nested deeper than {_DEPTH} levels")
 
 
 def parse_vector(name: str, value: object, dense: Mapping[str, Dense], sparse: Mapping[str, Sparse]) -> Vector:

@@ -86,14 +86,14 @@ _SHOW = ("with_payload", "with_vector")
 _SEARCH = ("query", "using", "filter", "params", "limit", "offset", "score_threshold", *_SHOW)
 
 
-def parse_retrieve(body: object) -> Retrieve:
+def parse_retrieve(body: object, schema: Schema) -> Retrieve:
     """Read the body of `POST points`."""
     source = table(body, ("ids", *_SHOW), "request")
     ids = list(dict.fromkeys(point_ids(needed(source, "ids", "request"), "ids")))
-    return Retrieve(ids, _pick_payload(source, default=True), _pick_vectors(source))
+    return Retrieve(ids, _pick_payload(source, default=True), _pick_vectors(source, schema))
 
 
-def parse_scroll(body: object) -> Scroll:
+def parse_scroll(body: object, schema: Schema) -> Scroll:
     """Read the body of `POST points/scroll`."""
     source = table(body, ("limit", "offset", "filter", "order_by", *_SHOW), "request")
     order = None if source.get("order_by") is None else _order(source["order_by"])
@@ -106,7 +106,7 @@ def parse_scroll(body: object) -> Scroll:
         filter=optional_filter(source),
         order=order,
         payload=_pick_payload(source, default=True),
-        vectors=_pick_vectors(source),
+        vectors=_pick_vectors(source, schema),
     )
 
 
@@ -128,7 +128,7 @@ def parse_search(body: object, schema: Schema) -> Search:
         offset=whole(source, "offset", 0),
         threshold=None if threshold is None else number(threshold, "score_threshold"),
         payload=_pick_payload(source, default=False),
-        vectors=_pick_vectors(source),
+        vectors=_pick_vectors(source, schema),
     )
 
 
@@ -176,9 +176,13 @@ def _pick_payload(source: Table, *, default: bool) -> Pick:
     return _flag_or_names(value, "with_payload")
 
 
-def _pick_vectors(source: Table) -> Names:
+def _pick_vectors(source: Table, schema: Schema) -> Names:
     value = source.get("with_vector")
-    return False if value is None else _flag_or_names(value, "with_vector")
+    picked = False if value is None else _flag_or_names(value, "with_vector")
+    for name in [] if isinstance(picked, bool) else picked:
+        if name not in schema.dense and name not in schema.sparse:
+            raise wrong_input(f"Not existing vector name error: {name}")
+    return picked
 
 
 def _flag_or_names(value: object, where: str) -> bool | list[str]:

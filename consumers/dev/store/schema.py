@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from afterturn.consumers.dev.store.errors import invalid, malformed, unsupported
+from afterturn.consumers.dev.store.errors import invalid, malformed, unsupported, wrong_input
 from afterturn.consumers.dev.store.fields import Table, flag, needed, table, text, whole
 from afterturn.consumers.dev.store.indexes import Index, parse_index
 from afterturn.consumers.dev.store.strict import StrictMode, parse_strict_mode
 
+_VECTOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 DISTANCES = ("Cosine", "Dot", "Euclid", "Manhattan")
 _KEYS = (
     "vectors",
@@ -93,8 +95,8 @@ def parse_schema(value: object) -> Schema:
     metadata = source.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise malformed("metadata must be an object")
-    vectors = table(source.get("vectors") or {}, source.get("vectors") or {}, "vectors")
-    sparse = table(source.get("sparse_vectors") or {}, source.get("sparse_vectors") or {}, "sparse_vectors")
+    vectors, sparse = _named(source, "vectors"), _named(source, "sparse_vectors")
+    _check_names(vectors, sparse)
     return Schema(
         dense={name: _dense(item, name) for name, item in vectors.items()},
         sparse={name: _sparse(item, name) for name, item in sparse.items()},
@@ -105,6 +107,24 @@ def parse_schema(value: object) -> Schema:
         strict=parse_strict_mode(source.get("strict_mode_config") or {}),
         metadata=metadata,
     )
+
+
+def _named(source: Table, field: str) -> Table:
+    value = source.get(field) or {}
+    if not isinstance(value, dict):
+        raise malformed(f"{field} must be an object")
+    return value
+
+
+def _check_names(vectors: Table, sparse: Table) -> None:
+    """A vector's name is part of the names of the engine's files, and each has files of its own."""
+    if not vectors and not sparse:
+        raise unsupported("a collection without vectors")
+    if vectors.keys() & sparse.keys():
+        raise wrong_input("a dense and a sparse vector have the same name")
+    for name in (*vectors, *sparse):
+        if not _VECTOR_NAME.fullmatch(name):
+            raise unsupported("a vector name that is not of letters, digits, dots, hyphens and underscores")
 
 
 def _hnsw(source: Table) -> dict[str, int | bool]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from afterturn.consumers.dev.store.errors import bad_request, malformed, unsupported
 from afterturn.consumers.dev.store.fields import PointId, Table, needed, point_ids, rows, table, text
 from afterturn.consumers.dev.store.filters import Filter, optional_filter, parse_filter
-from afterturn.consumers.dev.store.points import Point, parse_point
+from afterturn.consumers.dev.store.points import Point, parse_payload, parse_point
 from afterturn.consumers.dev.store.schema import Schema
 
 MODES = ("upsert", "insert_only", "update_only")
@@ -64,9 +64,7 @@ def parse_upsert(body: object, schema: Schema) -> Upsert:
 def parse_set_payload(body: object, schema: Schema) -> SetPayload:
     """Read the body of `POST points/payload`."""
     source = table(body, ("payload", "points", "filter", "key"), "request")
-    payload = needed(source, "payload", "request")
-    if not isinstance(payload, dict):
-        raise malformed("payload must be an object")
+    payload = parse_payload(needed(source, "payload", "request"))
     key = None if source.get("key") is None else text(source["key"], "key")
     return SetPayload(payload, _target(source, schema), key)
 

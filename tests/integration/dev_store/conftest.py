@@ -24,9 +24,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def client(store: StoreProcess) -> AsyncIterator[AsyncQdrantClient]:
-    connected = connect(store.url)
-    yield connected
-    await connected.close()
+    async with connect(store.url) as connected:
+        yield connected
 
 
 @pytest.fixture

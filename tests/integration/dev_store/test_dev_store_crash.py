@@ -22,6 +22,7 @@ KILLS = 6
 LANES = 4
 SPACE = 1_000_000  # ids of one lane
 NAME = "memories"
+INDEXES = dict.fromkeys(("lane", "rev", "next"), m.PayloadSchemaType.INTEGER) | {"status": m.PayloadSchemaType.KEYWORD}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Lane:
         if not live:
             return None
         chosen = dict(self.random.sample(live, min(3, len(live))))
-        gone = {i: {"lane": self.number, "rev": payload["rev"], "status": "evicted"} for i, payload in chosen.items()}
+        gone = {i: {"lane": self.number, "rev": self.following, "status": "evicted"} for i in chosen}
         points = [m.PointStruct(id=i, vector={}, payload=payload) for i, payload in gone.items()]
         condition = m.Filter(should=[as_read(i, payload["rev"]) for i, payload in chosen.items()])
         return Batch(self.following, points, condition, m.UpdateMode.UPDATE_ONLY, {**self.now, **gone})
@@ -157,6 +158,11 @@ async def open_lane(client: AsyncQdrantClient, lane: Lane, in_flight: Batch | No
         lane.now = {**lane.now, lane.checkpoint: {**lane.now[lane.checkpoint], "opens": lane.opens}}
 
 
+async def open_lanes(client: AsyncQdrantClient, lanes: list[Lane], in_flight: list[Batch | None]) -> None:
+    for lane, batch in zip(lanes, in_flight, strict=True):
+        await open_lane(client, lane, batch)
+
+
 async def one_life(
     store: StoreProcess, client: AsyncQdrantClient, lanes: list[Lane], random: Random
 ) -> list[Batch | None]:
@@ -183,15 +189,12 @@ async def test_a_killed_store_has_all_that_was_acknowledged_and_nothing_in_part(
     random = Random(20)
     lanes = [Lane(number, Random(number)) for number in range(1, LANES + 1)]
     with start_store(folder, "--flush-every", flush_every) as store:
-        client = connect(store.url)
-        await make_collection(client, NAME, None, {"lane": m.PayloadSchemaType.INTEGER})
-        in_flight: list[Batch | None] = [None] * LANES
-        for _ in range(KILLS):
-            for lane, batch in zip(lanes, in_flight, strict=True):
-                await open_lane(client, lane, batch)
-            in_flight = await one_life(store, client, lanes, random)
-            await asyncio.to_thread(store.restart)
-        for lane, batch in zip(lanes, in_flight, strict=True):
-            await open_lane(client, lane, batch)
-        await client.close()
+        async with connect(store.url) as client:
+            await make_collection(client, NAME, None, INDEXES)
+            in_flight: list[Batch | None] = [None] * LANES
+            for _ in range(KILLS):
+                await open_lanes(client, lanes, in_flight)
+                in_flight = await one_life(store, client, lanes, random)
+                await asyncio.to_thread(store.restart)
+            await open_lanes(client, lanes, in_flight)
     assert sum(len(lane.sent) for lane in lanes) >= KILLS * 10

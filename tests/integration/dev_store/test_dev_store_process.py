@@ -31,23 +31,22 @@ async def fill(client: AsyncQdrantClient) -> None:
 async def test_everything_is_there_after_a_restart(folder: Path, end: object) -> None:
     assert callable(end)
     with start_store(folder) as store:
-        client = connect(store.url)
-        await fill(client)
-        before = await client.get_collection("memories")
-        rows, _ = await client.scroll("memories", limit=100, with_vectors=True)
+        async with connect(store.url) as client:
+            await fill(client)
+            before = await client.get_collection("memories")
+            rows, _ = await client.scroll("memories", limit=100, with_vectors=True)
 
-        end(store)
-        store.restart()
+            end(store)
+            store.restart()
 
-        after = await client.get_collection("memories")
-        again, _ = await client.scroll("memories", limit=100, with_vectors=True)
-        assert [(row.id, row.payload) for row in again] == [(row.id, row.payload) for row in rows]
-        assert len(again) == 10
-        assert after.config == before.config
-        assert after.payload_schema.keys() == INDEXES.keys()
-        by_index = await client.count("memories", m.Filter(must=[match("tenant", "ann")]))
-        assert by_index.count == 10
-        await client.close()
+            after = await client.get_collection("memories")
+            again, _ = await client.scroll("memories", limit=100, with_vectors=True)
+            assert [(row.id, row.payload) for row in again] == [(row.id, row.payload) for row in rows]
+            assert len(again) == 10
+            assert after.config == before.config
+            assert after.payload_schema.keys() == INDEXES.keys()
+            by_index = await client.count("memories", m.Filter(must=[match("tenant", "ann")]))
+            assert by_index.count == 10
 
 
 async def test_a_second_process_on_the_folder_is_refused(folder: Path) -> None:
@@ -57,9 +56,8 @@ async def test_a_second_process_on_the_folder_is_refused(folder: Path) -> None:
         assert second.returncode == 1
         assert second.stdout == ""
         assert f"the data folder {folder} is in use by another store process" in second.stderr
-        client = connect(store.url)
-        assert (await client.get_collections()).collections == []
-        await client.close()
+        async with connect(store.url) as client:
+            assert (await client.get_collections()).collections == []
 
 
 def test_a_taken_port_is_told(folder: Path) -> None:
@@ -91,7 +89,6 @@ async def test_what_was_left_of_a_half_made_collection_is_cleared_away(folder: P
     left.mkdir(parents=True)
 
     with start_store(folder) as store:
-        client = connect(store.url)
-        assert (await client.get_collections()).collections == []
-        assert not left.parent.exists()
-        await client.close()
+        async with connect(store.url) as client:
+            assert (await client.get_collections()).collections == []
+            assert not left.parent.exists()

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import hits_of
+from support.recall_values import LAW, hits_of
 
 from afterturn.consumers.recall.fusion import fuse, min_max
 
@@ -11,6 +11,7 @@ IDS = [f"m{number}" for number in range(12)]
 arms = hits_of(IDS)
 
 
+@LAW
 @given(arms)
 def test_min_max_scales_into_0_to_1_and_keeps_the_order(hits: dict[str, float]) -> None:
     scaled = min_max(hits)
@@ -20,6 +21,7 @@ def test_min_max_scales_into_0_to_1_and_keeps_the_order(hits: dict[str, float]) 
     assert [scaled[identity] for identity in worst_first] == sorted(scaled.values())
 
 
+@LAW
 @given(arms)
 def test_min_max_ends_at_0_and_1(hits: dict[str, float]) -> None:
     if hits and max(hits.values()) - min(hits.values()) > 1e-3:
@@ -34,6 +36,7 @@ def test_a_list_of_one_or_of_equal_scores_becomes_0() -> None:
     assert min_max({}) == {}
 
 
+@LAW
 @given(arms, arms)
 def test_what_is_better_in_both_arms_is_better_fused(dense: dict[str, float], lexical: dict[str, float]) -> None:
     scores = fuse(dense, lexical).scores
@@ -45,6 +48,7 @@ def test_what_is_better_in_both_arms_is_better_fused(dense: dict[str, float], le
                 assert scores[one] >= scores[other] - 1e-12
 
 
+@LAW
 @given(arms, arms)
 def test_a_score_is_lexical_plus_seven_tenths_dense(dense: dict[str, float], lexical: dict[str, float]) -> None:
     fused = fuse(dense, lexical)
@@ -55,6 +59,7 @@ def test_a_score_is_lexical_plus_seven_tenths_dense(dense: dict[str, float], lex
         assert score == pytest.approx(expected)
 
 
+@LAW
 @given(arms, arms, st.sampled_from(IDS))
 def test_found_by_names_the_lists_that_hold_it(
     dense: dict[str, float], lexical: dict[str, float], identity: str

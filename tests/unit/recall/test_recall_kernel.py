@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import by_id, candidate, candidate_sets, hits_of
+from support.recall_values import LAW, by_id, candidate, candidate_sets, hits_of
 
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.kernel import by_thread, gain, place_scores, windows
@@ -14,6 +14,7 @@ places = st.dictionaries(
 )
 
 
+@LAW
 @given(st.integers(0, 20), st.integers(0, 20), st.floats(0.1, 2))
 def test_neighbours_give_each_other_the_same_share(one: int, other: int, score: float) -> None:
     if one == other:
@@ -23,6 +24,7 @@ def test_neighbours_give_each_other_the_same_share(one: int, other: int, score: 
     assert gain({one: score}, other) == gain({other: score}, one) == pytest.approx(weight * score)
 
 
+@LAW
 @given(places, places, st.integers(0, 60))
 def test_gains_add_up(some: dict[tuple[str, int], float], more: dict[tuple[str, int], float], position: int) -> None:
     both = {place: some.get(place, 0) + more.get(place, 0) for place in some | more}
@@ -30,6 +32,7 @@ def test_gains_add_up(some: dict[tuple[str, int], float], more: dict[tuple[str, 
     assert gain(by_thread(both).get("t", {}), position) == pytest.approx(apart)
 
 
+@LAW
 @given(places, st.integers(0, 60))
 def test_nothing_crosses_threads(scores: dict[tuple[str, int], float], position: int) -> None:
     own = {place: score for place, score in scores.items() if place[0] == "t"}
@@ -46,6 +49,7 @@ def test_a_position_has_the_score_of_its_best_part_once() -> None:
     assert scores == {("t", 4): 0.9}
 
 
+@LAW
 @given(st.data())
 def test_only_memories_of_a_thread_have_a_place(data: st.DataObject) -> None:
     candidates = data.draw(candidate_sets())
@@ -56,6 +60,7 @@ def test_only_memories_of_a_thread_have_a_place(data: st.DataObject) -> None:
     assert made.keys() == {(each.thread_key, each.position) for each in known if each.thread_key}
 
 
+@LAW
 @given(places, st.integers(0, 25), st.integers(0, 6))
 def test_windows_cover_the_surroundings_of_the_best_and_nothing_else(
     scores: dict[tuple[str, int], float], best: int, reach: int

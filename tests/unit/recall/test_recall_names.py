@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.recall_values import LAW
 
 from afterturn.consumers.recall.names import named_author, named_authors, strip_names
 
@@ -69,6 +70,7 @@ def test_blank_authors_and_pronouns_name_nobody() -> None:
 texts = st.text(st.sampled_from("Ab anİß李明의\u2019' .?+\u0301"), max_size=30)
 
 
+@LAW
 @given(texts, st.lists(texts, max_size=4))
 def test_any_question_and_any_names_leave_a_query(question: str, authors: list[str]) -> None:
     stripped, named = strip_names(question, authors)

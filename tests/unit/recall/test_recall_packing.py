@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import START, by_id, candidate, candidate_sets
+from support.recall_values import LAW, START, by_id, candidate, candidate_sets
 
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.packing import pack, unseen
@@ -17,12 +17,14 @@ def text_of(chosen: tuple[str, ...], candidates: dict[str, Candidate]) -> str:
     return render(kept, {each.id: "x" * each.chars for each in kept})
 
 
+@LAW
 @given(candidate_sets(), st.integers(0, 600))
 def test_the_text_never_exceeds_the_budget(candidates: dict[str, Candidate], max_tokens: int) -> None:
     packed = pack(list(candidates.values()), max_tokens)
     assert len(text_of(packed.ids, candidates)) <= packed.chars <= max_tokens * 4
 
 
+@LAW
 @given(candidate_sets(), st.integers(0, 600))
 def test_what_was_skipped_had_no_room_and_what_was_taken_had(candidates: dict[str, Candidate], max_tokens: int) -> None:
     ranked = list(candidates.values())

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import START
+from support.recall_values import LAW, START
 
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.names import strip_names
@@ -78,6 +78,7 @@ def of_strings(hits: dict[int, float]) -> dict[str, float]:
     return {str(seq): score for seq, score in hits.items()}
 
 
+@LAW
 @given(samples())
 def test_scores_and_order(sample: Sample) -> None:
     functions, sorted_by = reference()
@@ -93,6 +94,7 @@ def test_scores_and_order(sample: Sample) -> None:
     assert [made[seq] for seq in order] == pytest.approx(list(made.values()), abs=1e-6)
 
 
+@LAW
 @given(samples(), st.integers(0, 1_500), st.randoms(use_true_random=False))
 def test_pack_and_text(sample: Sample, max_tokens: int, random: Any) -> None:
     order = list(range(len(sample.turns)))
@@ -105,6 +107,7 @@ def test_pack_and_text(sample: Sample, max_tokens: int, random: Any) -> None:
     assert render([sample.candidates[identity] for identity in packed.ids], texts) == text
 
 
+@LAW
 @given(questions)
 def test_stripped_names(question: str) -> None:
     functions, _ = reference()

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import AUTHORS, by_id, candidate, candidate_sets, conversation, hits_of
+from support.recall_values import AUTHORS, LAW, by_id, candidate, candidate_sets, conversation, hits_of
 
 from afterturn.consumers.recall.kernel import Window
 from afterturn.consumers.recall.ranking import Ranked, rank, to_read
@@ -19,6 +19,7 @@ def scores_of(ranked: list[Ranked]) -> dict[str, float]:
     return {entry.candidate.id: entry.score for entry in ranked}
 
 
+@LAW
 @given(st.data(), questions)
 def test_every_hit_is_ranked_once_and_a_score_is_the_sum_of_its_parts(data: st.DataObject, question: str) -> None:
     candidates = data.draw(candidate_sets())
@@ -34,6 +35,7 @@ def test_every_hit_is_ranked_once_and_a_score_is_the_sum_of_its_parts(data: st.D
     assert [entry.score for entry in ranked] == sorted((entry.score for entry in ranked), reverse=True)
 
 
+@LAW
 @given(st.data(), questions)
 def test_what_no_arm_found_lies_in_a_window_and_gains(data: st.DataObject, question: str) -> None:
     candidates = data.draw(candidate_sets())
@@ -51,6 +53,7 @@ def _inside(entry: Ranked, window: Window) -> bool:
     return thread == window.thread_key and window.from_position <= position <= window.to_position
 
 
+@LAW
 @given(st.data(), questions)
 def test_the_order_of_the_candidates_does_not_matter(data: st.DataObject, question: str) -> None:
     candidates = data.draw(candidate_sets())

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import by_id, candidate, candidate_sets, conversation
+from support.recall_values import LAW, by_id, candidate, candidate_sets, conversation
 
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.rendering import date_of, render
@@ -30,6 +30,7 @@ def test_nothing_gives_an_empty_text() -> None:
     assert render([candidate("gone")], {}) == ""
 
 
+@LAW
 @given(candidate_sets())
 def test_lines_stand_in_time_order_under_one_header_for_each_thread_and_day(candidates: dict[str, Candidate]) -> None:
     lines = render(candidates.values(), {identity: identity for identity in candidates}).splitlines()
@@ -49,6 +50,7 @@ def test_lines_stand_in_time_order_under_one_header_for_each_thread_and_day(cand
     assert firsts == sorted(firsts)
 
 
+@LAW
 @given(candidate_sets(), st.data())
 def test_the_order_of_the_chosen_does_not_matter(candidates: dict[str, Candidate], data: st.DataObject) -> None:
     texts = {identity: identity for identity in candidates}
@@ -67,6 +69,7 @@ def test_interleaved_threads_keep_a_block_each() -> None:
     assert [line[:5] for line in lines] == ["[8 Ma", "Ada: ", "Ada: ", "Ada: ", "[8 Ma", "Ben: ", "Ben: ", "Ben: "]
 
 
+@LAW
 @given(st.lists(st.sampled_from([*BREAKS, "[9 May 2023, 10:00]", "Ben: I owe you a cake.", " ", "x"]), max_size=8))
 def test_a_text_cannot_write_a_header_or_another_line(pieces: list[str]) -> None:
     forged = "".join(pieces)

@@ -16,14 +16,6 @@ IMPORTANCES = st.floats(0, 1)
 NUMBERS = st.integers(0, 2**RANK_SHIFT - 1)
 
 
-@given(points())
-def test_a_point_comes_back_equal(point: StoredPoint) -> None:
-    payload = point.payload()
-    assert point_of(payload) == point
-    assert point_of(orjson.loads(orjson.dumps(payload))) == point
-    assert point_of(payload).payload() == payload
-
-
 def holds_null(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(holds_null, value.values()))
@@ -31,26 +23,22 @@ def holds_null(value: Any) -> bool:
 
 
 @given(points())
-def test_a_payload_holds_no_null_but_those_of_a_publishers_own_data(point: StoredPoint) -> None:
+def test_a_point_comes_back_equal(point: StoredPoint) -> None:
     payload = point.payload()
-    settings = payload.get("settings", {})
-    free = ("consolidation",)
-    ours = {name: value for name, value in payload.items() if name not in {"data", "settings"}}
-    assert not holds_null(ours)
-    assert not holds_null({name: value for name, value in settings.items() if name not in free})
+    assert point_of(payload) == point
+    assert point_of(orjson.loads(orjson.dumps(payload))) == point
+    assert point_of({**payload, "added_later": {"x": 1}}) == point
 
 
 @given(points())
-def test_a_payload_always_says_what_it_is_and_which_commands_made_it(point: StoredPoint) -> None:
+def test_a_payload_says_what_it_is_and_holds_no_null_but_those_of_free_json(point: StoredPoint) -> None:
     payload = point.payload()
     assert payload["point"] == point.point
     assert {"partition", "born", "rev"} <= payload.keys()
     assert "next" not in payload
-
-
-@given(points())
-def test_fields_that_a_later_version_added_are_ignored(point: StoredPoint) -> None:
-    assert point_of({**point.payload(), "added_later": {"x": 1}}) == point
+    settings = {name: value for name, value in payload.get("settings", {}).items() if name != "consolidation"}
+    assert not holds_null({name: value for name, value in payload.items() if name not in {"data", "settings"}})
+    assert not holds_null(settings)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +88,7 @@ def test_a_checkpoint_alone_has_next_and_no_rev() -> None:
 
 
 @given(IMPORTANCES, NUMBERS, st.booleans())
-def test_an_evict_key_stays_exact_in_every_store(importance: float, number: int, superseded: bool) -> None:  # noqa: FBT001
+def test_an_evict_key_stays_exact_in_every_store(importance: float, number: int, superseded: bool) -> None:
     assert 0 <= evict_key(importance, number, superseded=superseded) < 2**53
 
 
@@ -117,7 +105,7 @@ def test_then_the_less_important_leave_by_thousandths(a: float, n: int, b: float
 
 
 @given(IMPORTANCES, NUMBERS, NUMBERS, st.booleans())
-def test_then_the_earlier_recorded_leave(importance: float, n: int, m: int, superseded: bool) -> None:  # noqa: FBT001
+def test_then_the_earlier_recorded_leave(importance: float, n: int, m: int, superseded: bool) -> None:
     one, other = (evict_key(importance, number, superseded=superseded) for number in (n, m))
     assert (one < other) == (n < m)
     assert (one == other) == (n == m)
@@ -127,5 +115,5 @@ def test_then_the_earlier_recorded_leave(importance: float, n: int, m: int, supe
     ("importance", "number", "superseded", "key"),
     [(0.0, 0, True, 0), (0.0, 0, False, 2**43), (0.5, 7, False, 501 * 2**43 + 7), (1.0, 1, False, 1_001 * 2**43 + 1)],
 )
-def test_an_evict_key_is_as_the_design_says(importance: float, number: int, superseded: bool, key: int) -> None:  # noqa: FBT001
+def test_an_evict_key_is_as_the_design_says(importance: float, number: int, superseded: bool, key: int) -> None:
     assert evict_key(importance, number, superseded=superseded) == key

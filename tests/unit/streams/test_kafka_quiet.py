@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+import afterturn.streams.kafka  # noqa: F401 - so that the library's loggers are there
 from afterturn.streams.kafka.quiet import RateLimit, quiet_client_logs
 
 
@@ -47,7 +48,7 @@ def test_debug_records_never_pass() -> None:
 def test_every_logger_of_the_library_is_limited_once(caplog: pytest.LogCaptureFixture) -> None:
     quiet_client_logs()
     quiet_client_logs()
-    logger = logging.getLogger("aiokafka.client")
+    logger = logging.getLogger("aiokafka.consumer.fetcher")
     limits = [each for each in logger.filters if isinstance(each, RateLimit)]
     try:
         assert len(limits) == 1

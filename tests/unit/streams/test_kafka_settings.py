@@ -64,4 +64,4 @@ def test_a_certificate_that_cannot_be_read_is_a_stop(field: str, tmp_path: Path)
 
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError):
-        KafkaSettings().client_id = "other"  # type: ignore[misc]
+        KafkaSettings().client_id = "other"

@@ -1,5 +1,8 @@
 """Every error of the client becomes one of ours; its text, which may quote what was sent, is left out."""
 
+import asyncio
+from typing import Any
+
 import pytest
 from aiokafka import TopicPartition, errors
 from hypothesis import given
@@ -29,8 +32,8 @@ def every(kind: type[errors.KafkaError]) -> list[type[errors.KafkaError]]:
 
 
 @pytest.mark.parametrize("kind", every(errors.KafkaError), ids=lambda kind: kind.__name__)
-def test_every_error_of_the_client_is_translated_without_its_text(kind: type[errors.KafkaError]) -> None:
-    error = kind.__new__(kind)
+def test_every_error_of_the_client_is_translated_without_its_text(kind: Any) -> None:
+    error = kind.__new__(kind)  # some want arguments of their own
     error.args = ("secret content",)
     for found in (translate(error, "send", "t"), translate_in_transaction(error, "g-t-0", "send")):
         assert isinstance(found, Retry | DeadLetter | Reopen | Stop)
@@ -99,9 +102,7 @@ def test_every_code_but_0_is_an_error(code: int) -> None:
 
 
 async def test_no_answer_in_time_is_unavailable() -> None:
-    import asyncio
-
-    with pytest.raises(BrokerUnavailable, match="no answer in 0.01 s"):
+    with pytest.raises(BrokerUnavailable, match=r"no answer in 0\.01 s"):
         async with translated("ask", 0.01):
             await asyncio.Event().wait()
 

@@ -33,7 +33,7 @@ def test_a_real_kafka_can_be_required() -> None:
 
 
 def test_nothing_at_all_says_what_was_looked_for() -> None:
-    with pytest.raises(NoKafka, match="env: it is missing; docker: it is missing; apache: .*; embedded: "):
+    with pytest.raises(NoKafka, match=r"env: it is missing; docker: it is missing; apache: .*; embedded: "):
         candidates(without(*KINDS), require_real=False)
 
 

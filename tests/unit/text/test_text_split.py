@@ -60,6 +60,8 @@ def test_a_trailing_line_end_makes_no_part_too_long(end: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["e\u0301", FAMILY, "🇩🇪", "👋🏽", "a", " ", "\r\n", "1️⃣"]), max_size=60).map("".join))
+@example("🇩🇪" * 99)
+@example("a" + "🇩🇪" * 99)
 def test_no_character_is_torn(text: str) -> None:
     place = 0
     for part in split(text, 12)[:-1]:
@@ -77,6 +79,7 @@ def test_a_text_that_fits_is_one_part(text: str, size: int) -> None:
     ("text", "size", "parts"),
     [
         ("One two. Three.\n\nFour five.", 20, ["One two. Three.\n\n", "Four five."]),
+        ("One two three.\n\nFour. Five six seven.", 30, ["One two three.\n\n", "Four. Five six seven."]),
         ("One two. Three four five.", 20, ["One two. ", "Three four five."]),
         ('He said "No!" Then he left.', 20, ['He said "No!" ', "Then he left."]),
         ("one two three four five", 12, ["one two ", "three four ", "five"]),

@@ -1,0 +1,1 @@
+"""Measured ratios, each side by side in one run; see __main__."""

@@ -1,0 +1,89 @@
+"""What is published and stored: turns of about 200 bytes, and the points they fold to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from afterturn.consumers.recorder.decoding import decode
+from afterturn.consumers.recorder.embedding import embed
+from afterturn.consumers.recorder.plan import plan
+from afterturn.consumers.recorder.view import Snapshot
+from afterturn.consumers.store.points import PointWrite
+from afterturn.consumers.store.write import WriteStore
+from afterturn.consumers.text.embedder import Embedder
+from afterturn.schemas.codec import Attributes, encode
+from afterturn.schemas.commands import TurnCompleted
+from afterturn.schemas.parts import Message
+from afterturn.schemas.points import Checkpoint, StoredPoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.partitioner import partition_for
+from afterturn.streams.records import Record
+
+BATCH = 100
+WORDS = "harbour lantern meeting budget garden violin invoice release tomato ticket holiday server".split()
+WORDS += "mountain recipe deadline piano customer bridge passport coffee window engine library winter".split()
+WORDS += "contract doctor bicycle market painting station birthday mirror river teacher keyboard".split()
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def text(rng: random.Random, size: int = 200) -> str:
+    """About ``size`` characters of words."""
+    said: list[str] = []
+    length = 0
+    while length < size:
+        word = rng.choice(WORDS) + (str(rng.randint(1, 999)) if rng.random() < 0.2 else "")
+        said.append(word)
+        length += len(word) + 1
+    return " ".join(said)
+
+
+def turns(count: int, tenants: int, seed: int = 1) -> Iterator[TurnCompleted]:
+    """Turns of one message each, round robin over the tenants."""
+    rng = random.Random(seed)
+    for number in range(count):
+        message = Message(role="user", author=rng.choice(["Ada", "Ben", "Cleo"]), content=text(rng))
+        yield TurnCompleted(
+            tenant=f"tenant-{number % tenants}",
+            thread=f"thread-{number // tenants // 40}",
+            turn_id=str(number),
+            occurred_at=START + timedelta(minutes=number),
+            messages=(message,),
+        )
+
+
+def records(made: Sequence[TurnCompleted], fold: FoldSettings) -> dict[int, list[Record]]:
+    """The turns as they stand on the log, by partition."""
+    log: dict[int, list[Record]] = {}
+    for turn in made:
+        encoded = encode(turn, Attributes(turn.turn_id, "bench", turn.TYPE, turn.occurred_at))
+        key = turn.tenant.encode()
+        partition = partition_for(key, fold.partitions, fold.partitioner)
+        stack = log.setdefault(partition, [])
+        stack.append(Record(fold.topic, partition, len(stack), 1_767_225_600_000, key, encoded.value, encoded.headers))
+    return log
+
+
+def batches(made: Sequence[TurnCompleted], fold: FoldSettings) -> Iterator[tuple[int, int, dict[str, StoredPoint]]]:
+    """What the recorder writes for these turns, batch by batch: partition, the next offset, the changed points."""
+    for partition, log in records(made, fold).items():
+        state: dict[str, StoredPoint] = {}
+        for start in range(0, len(log), BATCH):
+            part = log[start : start + BATCH]
+            planned = plan(Snapshot(state), [decode(record, fold) for record in part], fold)
+            state.update(planned.points)
+            yield partition, part[-1].offset + 1, dict(planned.points)
+
+
+async def store_all(store: WriteStore, embedder: Embedder, made: Sequence[TurnCompleted], fold: FoldSettings) -> None:
+    """Put the turns' memories into the store, without Kafka."""
+    for partition, following, points in batches(made, fold):
+        writes = (await embed(points, embedder)).writes
+        await write(store, partition, writes, following)
+
+
+async def write(store: WriteStore, partition: int, writes: Sequence[PointWrite], following: int) -> None:
+    """One write as the recorder makes it."""
+    checkpoint = Checkpoint(partition=partition, next=following)
+    await store.write(list(writes), previous=0, next_=following, checkpoint=checkpoint)
