@@ -24,7 +24,7 @@ bench: setup-test ## the measured ratios (prints a table, keeps JSON under bench
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 contracts: setup-demo ## write docs/contracts anew from the models
-	$(BIN)/afterturn contracts docs/contracts
+	$(BIN)/python -m afterturn.schemas.documents docs/contracts
 
 lock: ## lock the dependencies anew (needs uv)
 	requirements/lock.sh

@@ -1,8 +1,8 @@
-"""Records: what stands on a topic, and what is put on one."""
+"""Records: what stands on a topic, and what is put on one. Their texts never show what they hold."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -15,9 +15,9 @@ class Record:
     partition: int
     offset: int
     timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
+    key: bytes | None = field(repr=False)
+    value: bytes | None = field(repr=False)
+    headers: Headers = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class OutRecord:
     """A record to produce; without a partition the key chooses it."""
 
     topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
+    key: bytes | None = field(repr=False)
+    value: bytes | None = field(repr=False)
+    headers: Headers = field(default=(), repr=False)
     partition: int | None = None
 
 

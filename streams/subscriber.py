@@ -123,10 +123,8 @@ class MemoryEventSubscriber:
         await self._reader.assign(self._positions)
 
     async def _begin(self, wanted: list[int]) -> dict[int, int]:
-        if self._since == "now":
-            return dict(self._ends)
-        if self._since == "beginning":
-            return await self._reader.beginning_offsets(wanted)
+        if isinstance(self._since, str):
+            return dict(self._ends) if self._since == "now" else await self._reader.beginning_offsets(wanted)
         moment = int(self._since.timestamp() * 1_000)
         found = await self._reader.offsets_for_times(dict.fromkeys(wanted, moment))
         return {p: self._ends[p] if offset is None else offset for p, offset in found.items()}

@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.kafka import NOT_PROVEN, KafkaBroker, start_embedded, start_session_kafka
+
+# A busy machine makes single examples slow, and that says nothing about the law.
+settings.register_profile("afterturn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("afterturn")
 
 _KAFKA = pytest.StashKey[KafkaBroker]()
 

@@ -6,6 +6,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from afterturn.consumers.cli import (
     asking,
@@ -41,10 +42,15 @@ def run() -> None:
     try:
         app(standalone_mode=True)
     except ContractError as error:
-        console.print(f"[red]error:[/red] {error}", highlight=False, markup=True)
+        _say(console, error)
         sys.exit(EXIT_INPUT)
     except AfterturnError as error:
-        console.print("[red]error:[/red]", str(error), highlight=False)
+        _say(console, error)
         sys.exit(EXIT_AWAY if isinstance(error, Recoverable) else EXIT_STOP)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _say(console: Console, error: Exception) -> None:
+    """The error's text as it is: what is in brackets is no markup."""
+    console.print(Text("error: ", style="red").append(str(error), style="default"))

@@ -13,7 +13,7 @@ import httpx
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from afterturn.consumers.cli.asking import post_recall, show
-from afterturn.consumers.cli.running import err, out
+from afterturn.consumers.cli.running import err, out, step
 from afterturn.consumers.cli.watching import line
 from afterturn.consumers.dev.sample import Question, load_questions, load_turns
 from afterturn.consumers.dev.stack import Addresses, Stack
@@ -30,7 +30,7 @@ EVENT_WAIT_S = 10.0
 async def show_all(folder: Path, stop: asyncio.Event) -> None:
     """Start everything in ``folder``, show the main job, and end everything."""
     began = time.monotonic()
-    stack = Stack(folder, lambda what: err.print(f"[dim]· starting: {what}[/dim]", highlight=False))
+    stack = Stack(folder, step)
     addresses = await stack.start()
     try:
         main = asyncio.create_task(_main_job(addresses))

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from afterturn.consumers.cli.running import err, log_to_stderr, need_extra, need_service, out, run_until_signal
+from afterturn.consumers.cli.running import log_to_stderr, need_extra, need_service, out, run_until_signal, step, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -41,12 +41,12 @@ def dev(
     ports = StackPorts(kafka_port, qdrant_port, recorder_port, recall_port)
 
     async def main(stop: asyncio.Event) -> None:
-        stack = Stack(folder, lambda what: err.print(f"[dim]· {what}[/dim]", highlight=False), ports)
+        stack = Stack(folder, step, ports)
         addresses = await stack.start()
         out.print("[green]ready[/green]; Ctrl-C ends it")
         for name, value in addresses.environment().items():
-            out.print(f"  {name}={value}", highlight=False)
-        out.print(f"  recorder health and metrics: {addresses.recorder}; logs: {folder}/logs", highlight=False)
+            tell("dim", f"  {name}=", value)
+        tell("dim", "  recorder health and metrics: ", f"{addresses.recorder}; logs: {folder}/logs")
         try:
             await stack.watch(stop)
         finally:

@@ -23,6 +23,7 @@ from afterturn.consumers.cli.running import (
     need_service,
     out,
     run_until_signal,
+    step,
 )
 from afterturn.streams import KafkaSettings, TopicNames
 
@@ -115,7 +116,7 @@ async def _own_stack(stack: AsyncExitStack, embedder: str) -> tuple[str, KafkaSe
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="afterturn-evaluate-"))
     os.environ["AFTERTURN_EMBEDDER"] = embedder
-    own = Stack(Path(folder), lambda what: err.print(f"[dim]· starting: {what}[/dim]", highlight=False))
+    own = Stack(Path(folder), step)
     addresses = await own.start()
     stack.push_async_callback(own.stop)
     return addresses.recall, KafkaSettings(bootstrap_servers=addresses.kafka)

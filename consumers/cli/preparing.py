@@ -7,7 +7,7 @@ import asyncio
 import orjson
 import typer
 
-from afterturn.consumers.cli.running import AsJson, log_to_stderr, need_service, out
+from afterturn.consumers.cli.running import AsJson, log_to_stderr, need_service, out, tell
 from afterturn.streams.kafka import KafkaSettings
 
 
@@ -40,10 +40,10 @@ def init(as_json: AsJson = False) -> None:
         }
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
     else:
-        out.print(f"topics      {', '.join(prepared.topics)}", highlight=False)
-        out.print(f"collection  {prepared.collection}", highlight=False)
+        tell("dim", "topics      ", ", ".join(prepared.topics))
+        tell("dim", "collection  ", prepared.collection)
         for difference in differences:
-            out.print(f"[yellow]differs[/yellow]     {difference}", highlight=False)
+            tell("yellow", "differs     ", difference)
         if not differences:
             out.print("[green]all as it should be[/green]")
     if not prepared.fine:

@@ -14,7 +14,7 @@ import orjson
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from afterturn.consumers.cli.running import AsJson, err, log_to_stderr, out
+from afterturn.consumers.cli.running import AsJson, err, log_to_stderr, out, tell, waiting
 from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError
@@ -72,7 +72,7 @@ async def _publish(
     published = Published()
     async with AsyncExitStack() as stack:
         publisher = TurnPublisher(KafkaSettings(), source=source, topics=topics)
-        await publisher.start(lambda error, _: err.print(f"waiting: {error}", highlight=False))
+        await publisher.start(waiting)
         stack.push_async_callback(publisher.close)
         waiter = await stack.enter_async_context(Waiter(KafkaSettings(), topics)) if timeout else None
         with _progress() as progress:
@@ -85,10 +85,10 @@ async def _publish(
                     progress.advance(task, len(line))
             progress.update(task, total=size or progress.tasks[0].completed, completed=size)
             if waiter is not None and timeout is not None and published.tokens:
-                waiting = progress.add_task("recording", total=len(published.tokens))
+                recording = progress.add_task("recording", total=len(published.tokens))
                 async with asyncio.timeout(timeout):
                     async for reached in waiter.reach(published.tokens):
-                        progress.update(waiting, completed=reached)
+                        progress.update(recording, completed=reached)
     return published
 
 
@@ -132,6 +132,6 @@ def _say(published: Published, *, waited: bool, as_json: bool) -> None:
         return
     out.print(f"{len(published.tokens)} turns published{' and recallable' if waited else ''}", highlight=False)
     for number, fault in refused[:MAX_SAID]:
-        err.print(f"[red]line {number} refused:[/red] {fault}", highlight=False)
+        tell("red", f"line {number} refused: ", str(fault), err)
     if len(refused) > MAX_SAID:
         err.print(f"… and {len(refused) - MAX_SAID} more lines refused")

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from afterturn.streams.errors import Stop
+from afterturn.streams.errors import Retry, Stop
 from afterturn.streams.kafka import quiet_client_logs
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -70,3 +71,18 @@ def need_extra(extra: str, *modules: str) -> None:
 def need_service() -> None:
     """Stop on the light install."""
     need_extra("service", "qdrant_client", "qdrant_edge", "fastapi", "uvicorn", "prometheus_client")
+
+
+def step(what: str) -> None:
+    """Say on stderr what is being done; brackets in it are no markup."""
+    err.print(Text(f"· {what}", style="dim"))
+
+
+def waiting(error: Retry, _delay: float) -> None:
+    """Say on stderr what is waited for."""
+    err.print(Text(f"waiting: {error}", style="yellow"))
+
+
+def tell(style: str, label: str, text: str, console: Console = out) -> None:
+    """A styled label and a text as it is."""
+    console.print(Text(label, style=style).append(text, style="default"))

@@ -10,7 +10,7 @@ import orjson
 import typer
 from rich.text import Text
 
-from afterturn.consumers.cli.running import AsJson, err, log_to_stderr, out, run_until_signal
+from afterturn.consumers.cli.running import AsJson, log_to_stderr, out, run_until_signal, waiting
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import Recalled, Recorded, Skipped, UnknownEvent
 from afterturn.schemas.query import resolve_time
@@ -50,7 +50,7 @@ def events(
 
 async def _print_all(subscriber: MemoryEventSubscriber, stop: asyncio.Event, *, as_json: bool) -> None:
     async def reading() -> None:
-        await subscriber.start(lambda error, _: err.print(f"waiting: {error}", highlight=False))
+        await subscriber.start(waiting)
         async for received in subscriber:
             if as_json:
                 typer.echo(orjson.dumps(as_dict(received)).decode())

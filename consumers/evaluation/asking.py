@@ -64,10 +64,11 @@ def _ask(client: httpx.Client, tenant: str, question: Question) -> Asked:
     began = time.perf_counter()
     try:
         response = client.post("/v1/recall", headers={"Afterturn-Tenant": tenant}, content=body)
-        response.raise_for_status()
-    except httpx.HTTPError as error:
+    except httpx.TransportError as error:
         raise Retry(f"recall did not answer ({type(error).__name__})", dependency="recall") from None
     seconds = time.perf_counter() - began
+    if not response.is_success:
+        raise Retry(f"recall answered {response.status_code}: {response.text[:300]}", dependency="recall")
     answer = Answer.model_validate_json(response.content, extra="ignore")
     if answer.degraded:
         raise Retry(f"an answer was degraded ({', '.join(answer.degraded)}): it can't be measured", dependency="recall")

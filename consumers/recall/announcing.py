@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from afterturn.consumers.recall.metrics import Ending, RecallMetrics
+from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.schemas.codec import Attributes, encode
 from afterturn.schemas.events import MemoryEvent
 from afterturn.streams.errors import Recoverable, Retry
-from afterturn.streams.kafka import OutRecord, Producer, start_when_available
+from afterturn.streams.kafka import OutRecord, Position, Producer, start_when_available
 
 EVENT_SOURCE = "afterturn/recall"
 _AT_ONCE = 500
@@ -47,11 +48,9 @@ class EventQueue:
 
     async def close(self, seconds: float) -> None:
         """Send what still waits, within so many seconds, and disconnect; the rest is dropped and counted."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._send_all(self._taken())
-        except TimeoutError:
-            pass
         await self._producer.close()
 
     async def _connect(self) -> None:
@@ -63,16 +62,16 @@ class EventQueue:
         return [self._waiting.get_nowait() for _ in range(waiting if most is None else min(most, waiting))]
 
     async def _send_all(self, events: list[MemoryEvent]) -> None:
+        """Send these side by side; each is counted, however this ends."""
         self._metrics.events_waiting.set(self._waiting.qsize())
-        await asyncio.gather(*map(self._send, events))
-
-    async def _send(self, event: MemoryEvent) -> None:
-        encoded = encode(event, Attributes(str(uuid4()), EVENT_SOURCE, event.TYPE, datetime.now(UTC)))
-        ending: Ending = "dropped"
+        sent: list[Position] = []
         try:
-            await self._producer.send(OutRecord(self._topic, encoded.key, encoded.value, encoded.headers))
-            ending = "sent"
-        except Recoverable:
-            pass  # dropped, and counted as such
+            await asyncio.gather(*(self._send(event, sent) for event in events))
         finally:
-            self._metrics.event(ending)
+            self._metrics.event("sent", len(sent))
+            self._metrics.event("dropped", len(events) - len(sent))
+
+    async def _send(self, event: MemoryEvent, sent: list[Position]) -> None:
+        encoded = encode(event, Attributes(str(uuid4()), EVENT_SOURCE, event.TYPE, datetime.now(UTC)))
+        with suppress(Recoverable):  # what was not sent is counted as dropped
+            sent.append(await self._producer.send(OutRecord(self._topic, encoded.key, encoded.value, encoded.headers)))

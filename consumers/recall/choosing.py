@@ -1,7 +1,8 @@
 """What to read of memories after the search: only what the answer may show.
 
 A score comes from the hits alone: neighbours that are no hits have none to give. So before anything else is read the
-hits' ranks among each other are known, and of a neighbour the most it can reach. What can't come in is not read.
+hits' ranks among each other are known, and of a neighbour the most it can reach. What ranks behind the end of the list
+and behind the first hit that no longer fits into the text is not read: the gap left there is filled by hits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from afterturn.consumers.store.search import Window
 
 SPARE = 10
 """Hits read beyond those shown so far: neighbours that take a place make the packing try further ones."""
+
+NEARLY_NOTHING = 1e-9
+"""Scores are sums: equal ones may differ in their last digits."""
 
 
 class Limits(NamedTuple):
@@ -46,15 +50,12 @@ def to_show(ranked: Sequence[Ranked], pool: Pool, favoured: Favour, limits: Limi
         recipe: the numbers.
     """
     limit, max_tokens = limits
-    packed = pack([entry.candidate for entry in ranked], max_tokens, recipe)
-    rank_of = {entry.candidate.id: place for place, entry in enumerate(ranked)}
-    last_packed = max((rank_of[identity] for identity in packed.ids), default=-1)
-    last = max(min(limit, len(ranked)) - 1, last_packed)
-    shown = {*packed.ids, *(entry.candidate.id for entry in ranked[:limit])}
-    shown |= {entry.candidate.id for entry in ranked[last + 1 : last + 1 + SPARE]}
-    full = packed.chars + recipe.least_room > max_tokens * recipe.chars_per_token and len(ranked) >= limit
-    least = ranked[last].score if full and last >= 0 else 0.0
-    return Wanted(frozenset(shown), list(_places(pool, least - _most_bonus(favoured, recipe), recipe)))
+    packed = frozenset(pack([entry.candidate for entry in ranked], max_tokens, recipe).ids)
+    fitting = next((place for place, entry in enumerate(ranked) if entry.candidate.id not in packed), len(ranked))
+    last = max(limit - 1, fitting)
+    shown = {entry.candidate.id for entry in ranked[: last + SPARE]}
+    least = ranked[last].score if last < len(ranked) else 0.0
+    return Wanted(packed | shown, list(_places(pool, least - _most_bonus(favoured, recipe), recipe)))
 
 
 def _most_bonus(favoured: Favour, recipe: Recipe) -> float:
@@ -64,7 +65,7 @@ def _most_bonus(favoured: Favour, recipe: Recipe) -> float:
 
 
 def _places(pool: Pool, least: float, recipe: Recipe) -> Iterator[Window]:
-    """Yield the places in the windows of the best hits whose gain is above ``least``, those of the hits left out."""
+    """Yield the places in the windows of the best hits whose gain reaches ``least``, those of the hits left out."""
     places = place_scores(fuse(pool.dense, pool.lexical, recipe).scores, pool.candidates)
     threads = by_thread(places)
     for window in windows(places, recipe.best, len(recipe.kernel)):
@@ -73,10 +74,14 @@ def _places(pool: Pool, least: float, recipe: Recipe) -> Iterator[Window]:
             position
             for position in range(window.from_position, window.to_position + 1)
             if _may_come(pool, (window.thread_key, position), places)
-            and gain(scores, position, recipe.kernel) > max(0.0, least)
+            and _reaches(gain(scores, position, recipe.kernel), least)
         ]
         for first, last in _runs(held):
             yield Window(thread.name, thread.scope, first, last)
+
+
+def _reaches(gained: float, least: float) -> bool:
+    return gained > 0 and gained >= least - NEARLY_NOTHING
 
 
 def _may_come(pool: Pool, place: Place, places: dict[Place, float]) -> bool:

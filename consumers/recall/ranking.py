@@ -6,7 +6,7 @@ from typing import NamedTuple
 from afterturn.consumers.recall.asker import speaks_of_asker
 from afterturn.consumers.recall.candidates import Candidate, Candidates
 from afterturn.consumers.recall.fusion import Fused, Hits, fuse
-from afterturn.consumers.recall.kernel import Place, Window, by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.kernel import Place, by_thread, gain, place_scores, windows
 from afterturn.consumers.recall.names import named_authors
 from afterturn.consumers.recall.recipe import MEASURED, Recipe
 from afterturn.schemas.query import FoundBy
@@ -63,12 +63,6 @@ def favour(question: str, authors: Iterable[str]) -> Favour:
     return Favour(role="user") if speaks_of_asker(question) else Favour()
 
 
-def to_read(dense: Hits, lexical: Hits, candidates: Candidates, recipe: Recipe = MEASURED) -> list[Window]:
-    """Return the ranges whose messages `rank` considers besides the hits."""
-    places = place_scores(fuse(dense, lexical, recipe).scores, candidates)
-    return windows(places, recipe.best, len(recipe.kernel))
-
-
 def rank(
     dense: Hits,
     lexical: Hits,
@@ -82,8 +76,8 @@ def rank(
     Args:
         dense: Score by id of the vector arm; its query is the question without author names.
         lexical: Score by id of the keyword arm; its query is the question as asked.
-        candidates: What is known of the hits and of the messages in the windows of `to_read`. A hit without a
-            candidate is left out; a candidate that is neither a hit nor in a window is too.
+        candidates: What is known of the hits and of the messages around the best of them (`kernel.windows`). A hit
+            without a candidate is left out; so is a candidate that is neither a hit nor in a window.
         question: The question as asked.
         authors: The tenant's author names.
         recipe: The numbers.

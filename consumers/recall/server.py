@@ -102,8 +102,8 @@ class _Parts:
         )
         self._resources.push_async_callback(publisher.close)
         await publisher.start(on_wait=self._desk.health.on_wait)
-        self._desk.health.here("kafka")
         self._desk.publisher = publisher
+        self._desk.health.here("kafka")
 
     async def announcing(self) -> None:
         """Send events, as long as the service runs."""
@@ -120,9 +120,11 @@ class _Parts:
         client = await self._resources.enter_async_context(opened(self._store))
         await start_when_available(lambda: require(client, fold), on_wait=health.on_wait)
         store = AnswerStore(client, dimension=fold.dimension)
-        admin = Admin(self._kafka, deadline=settings.watch_seconds)
+        admin = Admin(self._kafka, deadline=max(1.0, settings.watch_seconds))
         self._resources.push_async_callback(admin.close)
-        watch = Watch(admin, store, fold, health, seconds=settings.watch_seconds)
+        watch = Watch(
+            lambda: admin if self._desk.publisher else None, store, fold, health, seconds=settings.watch_seconds
+        )
         seams = Seams(store, embedder, fold, self._events.announce, watch.heals, self._desk.metrics)
         self._desk.recall = Recall(seams, settings)
         health.here("qdrant")

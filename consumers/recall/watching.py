@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from afterturn.consumers.recall.health import Health
@@ -36,11 +36,15 @@ class Store(Protocol):
 class Watch:
     """Asks both sides again and again, and keeps what they said.
 
+    ``log`` gives Kafka's side once it was reached: until then it is whoever waits for it that says so.
+
     Attributes:
         healing: the partitions whose checkpoint is behind the committed offset: their store lacks what was there.
     """
 
-    def __init__(self, log: Log, store: Store, fold: FoldSettings, health: Health, *, seconds: float) -> None:
+    def __init__(
+        self, log: Callable[[], Log | None], store: Store, fold: FoldSettings, health: Health, *, seconds: float
+    ) -> None:
         self._log = log
         self._store = store
         self._fold = fold
@@ -64,22 +68,28 @@ class Watch:
 
     async def look(self) -> None:
         """Ask both sides once. What was committed comes first: the store is always written before it."""
-        partitions = range(self._fold.partitions)
-        committed: Mapping[int, int | None] | None = None
+        committed = await self._committed()
         try:
-            await self._log.start()
-            committed = await self._log.committed(self._fold.group, self._fold.topic, partitions)
-            self._health.here("kafka")
-        except Retry as error:
-            self._health.away("kafka", str(error))
-        try:
-            checkpoints = await self._store.checkpoints(partitions)
+            checkpoints = await self._store.checkpoints(range(self._fold.partitions))
             self._health.here("qdrant")
         except Retry as error:
             self._health.away("qdrant", str(error))
             return
         if committed is not None:
             self.healing = frozenset(behind(committed, checkpoints, self._fold.epoch))
+
+    async def _committed(self) -> Mapping[int, int | None] | None:
+        log = self._log()
+        if log is None:
+            return None
+        try:
+            await log.start()
+            committed = await log.committed(self._fold.group, self._fold.topic, range(self._fold.partitions))
+        except Retry as error:
+            self._health.away("kafka", str(error))
+            return None
+        self._health.here("kafka")
+        return committed
 
 
 def behind(committed: Mapping[int, int | None], checkpoints: Mapping[int, Checkpoint], epoch: int) -> set[int]:

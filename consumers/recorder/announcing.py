@@ -54,7 +54,7 @@ class Announcer:
             if (letter := dead_letter(decision, self._topics)) is not None:
                 outgoing.append((offset, letter))
         evicted = sum(d.outcome.counts.get("evicted", 0) for d in finished.decisions if d.outcome)
-        endings = Counter(ending_of(decision) for decision in finished.decisions)
+        endings: Counter[Ending] = Counter(ending_of(decision) for decision in finished.decisions)
         return Applied(batch[-1].record.offset + 1, tuple(outgoing), endings, evicted)
 
 

@@ -81,9 +81,10 @@ def misrouted(record: Record, command: Command, fold: FoldSettings) -> ContractE
         if command.partition != record.partition:
             return ContractError("misrouted", "partition", "names another partition than the one it stands in")
         return None
-    if record.key != command.tenant.encode():
+    key = command.tenant.encode()
+    if record.key != key:
         return ContractError("misrouted", "key", "the record's key is not its tenant")
-    home = partition_for(record.key, fold.partitions, fold.partitioner)
+    home = partition_for(key, fold.partitions, fold.partitioner)
     if home != record.partition:
         return ContractError(
             "misrouted",

@@ -17,6 +17,7 @@ from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Memory, Outcome, Receipt, StoredPoint
 from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.errors import Stop
 
 PLAN_VERSION = 1
 """Grows with every change of what a log folds to; a checkpoint of a newer plan stops an older recorder."""
@@ -77,7 +78,11 @@ def plan(
 
 
 def report(points: Mapping[str, StoredPoint], batch: Sequence[Arrival | Rejected]) -> tuple[Decision, ...]:
-    """How the records of a batch below the checkpoint ended, from their receipts. Nothing is written."""
+    """How the records of a batch below the checkpoint ended, from their receipts. Nothing is written.
+
+    Raises:
+        Stop: a command below the checkpoint has no receipt.
+    """
     return tuple(_report(points, item) for item in batch)
 
 
@@ -87,11 +92,11 @@ def _fold(view: View, item: Arrival | Rejected, fold: FoldSettings, dead: frozen
     receipt = view.get(item.receipt)
     if receipt is not None and not _replays(receipt, item):
         return _repeated(receipt, item)
-    if item.record.offset in dead:
-        return _bury(view, item, ContractError("invalid", "", "made a dead letter at run time"))
     unsupported = _unsupported(item)
     if unsupported is not None:
         return _bury(view, item, unsupported)
+    if item.record.offset in dead:
+        return _bury(view, item, ContractError("invalid", "", "made a dead letter at run time"))
     assert isinstance(item.command, TurnCompleted), "all other commands are unsupported above"
     return Decision(item, fold_turn(view, item, item.command, fold))
 
@@ -103,7 +108,12 @@ def _report(points: Mapping[str, StoredPoint], item: Arrival | Rejected) -> Deci
         return Decision(item, None, _unsupported(item))
     receipt = points.get(item.receipt)
     if receipt is None:
-        return Decision(item, skipped(item, "duplicate"))
+        raise Stop(
+            f"The store holds no receipt of the command at offset {item.record.offset} of partition "
+            f"{item.record.partition}, though its checkpoint is beyond: it was written by something else, or restored "
+            "under a running recorder.",
+            command_that_helps="afterturn doctor",
+        )
     if receipt.born != item.rev or not isinstance(receipt, Memory | Receipt) or receipt.outcome is None:
         return _repeated(receipt, item)
     fault = None
@@ -113,7 +123,7 @@ def _report(points: Mapping[str, StoredPoint], item: Arrival | Rejected) -> Deci
 
 
 def _replays(receipt: StoredPoint, arrival: Arrival) -> bool:
-    """Whether a command is the replay of the dead letter that a dead receipt stands for: it alone takes its key back."""
+    """Whether a command replays the dead letter that a dead receipt stands for: it alone takes its key back."""
     original = arrival.attributes.original_offset
     return isinstance(receipt, Receipt) and receipt.dead and position_of(receipt.born)[1] == original
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,11 +22,13 @@ import orjson
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedded, Vector, checked, slug_of
 from afterturn.consumers.text.errors import EmbedderUnusable
+from afterturn.schemas.types import clean_text
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
 KIND = "fastembed"
+_LOADING = threading.Lock()
 _BATCH = 16
 """Texts a call; sorted by length, a batch pads little: 1.7 times the rate of larger, unsorted ones."""
 _FILES = ("model.onnx", "config.json", "tokenizer.json", "tokenizer_config.json")
@@ -74,7 +77,7 @@ class FastembedEmbedder:
     def _embedded(self, texts: Sequence[str], *, query: bool) -> Embedded:
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         embed = self._model.query_embed if query else self._model.passage_embed
-        found = embed([texts[index] for index in order], batch_size=_BATCH)
+        found = embed([clean_text(texts[index]) for index in order], batch_size=_BATCH)
         vectors: list[Vector | None] = [None] * len(texts)
         for index, vector in zip(order, found, strict=True):
             vectors[index] = vector.tolist()
@@ -82,11 +85,11 @@ class FastembedEmbedder:
         return Embedded(checked(vectors, len(texts), self), tokens, calls=-(-len(texts) // _BATCH))
 
 
-@functools.cache
 def _load(model: str) -> _Loaded:
-    """Each model once a process."""
+    """Each model once a process: fastembed refuses to learn a folder's twice."""
     folder = Path(model).expanduser()
-    return _load_folder(folder.resolve()) if folder.is_dir() else _load_named(model)
+    with _LOADING:
+        return _load_folder(folder.resolve()) if folder.is_dir() else _load_named(model)
 
 
 def _fastembed(model: str) -> type[TextEmbedding]:
@@ -98,6 +101,7 @@ def _fastembed(model: str) -> type[TextEmbedding]:
     return TextEmbedding
 
 
+@functools.cache
 def _load_folder(folder: Path) -> _Loaded:
     embedding = _fastembed(str(folder))
     from fastembed.common.model_description import ModelSource, PoolingType
@@ -122,6 +126,7 @@ def _load_folder(folder: Path) -> _Loaded:
     return _Loaded(model, dimension, slug_of(f"{KIND}:{folder.name.lower()}-{digest}"))
 
 
+@functools.cache
 def _load_named(model: str) -> _Loaded:
     embedding = _fastembed(model)
     try:

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 
 from qdrant_edge import Bm25, Bm25Config, SparseVector, TokenizerType
 
+from afterturn.schemas.types import clean_text
+
 NAME = "bm25-english-bigrams-1"
 """Names tokens and weights: another name means vectors that must not be mixed with these."""
 SATURATION_K, LENGTH_B, AVERAGE_LENGTH = 0.9, 0.4, 40.0
@@ -35,7 +37,6 @@ _OTHERS = (
 _UNSPACED = re.compile(f"[{_WORDLIKE}{_OTHERS}]+")
 _WORDLIKE_CHAR = re.compile(f"[{_WORDLIKE}]")
 _STRAY_MARKS = re.compile("[\u0300-\u036f]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ def lexical_text(author: str | None, occurred_at: datetime, content: str) -> str
 
 
 def fold(text: str) -> str:
-    """Case, width and compatibility forms folded; half characters become spaces. Accents are the encoder's work."""
-    folded = unicodedata.normalize("NFKC", _SURROGATES.sub(" ", text)).casefold()
+    """Case, width and compatibility forms folded. Accents are the encoder's work."""
+    folded = unicodedata.normalize("NFKC", clean_text(text)).casefold()
     return _STRAY_MARKS.sub("", unicodedata.normalize("NFKC", folded))
 
 

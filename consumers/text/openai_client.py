@@ -5,6 +5,7 @@ Texts of the provider's errors stay out of ours: they may quote the input or the
 
 from __future__ import annotations
 
+from json import JSONDecodeError
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.errors import EmbedderAway, EmbedderUnusable
+from afterturn.schemas.types import clean_text
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI
@@ -59,10 +61,12 @@ class OpenAIClient:
         from openai import APIError
 
         try:
-            answer = await self._client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+            answer = await self._client.embeddings.create(
+                model=self.model, input=[clean_text(text) for text in texts], encoding_format="float"
+            )
         except APIError as error:
             raise _translated(error, self.who) from None
-        except ValueError:  # a body that says it is JSON and isn't
+        except JSONDecodeError:
             raise EmbedderAway(self.who, "answers with something that is no JSON") from None
         return _vectors(answer, len(texts), self.who), _tokens(answer, texts)
 

@@ -67,8 +67,7 @@ def _next_text(content: str, start: int) -> int:
 def _parts(content: str, max_chars: int) -> Iterator[str]:
     start, text = 0, _next_text(content, 0)
     while text < len(content):
-        # White space that fills a part belongs to the text behind it: no part is blank.
-        limit = start + max_chars if text < start + max_chars else text + max_chars
+        limit = _limit(content, start, text, max_chars)
         end = len(content) if limit >= len(content) else _end(content, (start, text, limit))
         following = _next_text(content, end)
         if following == len(content) > end:
@@ -76,6 +75,13 @@ def _parts(content: str, max_chars: int) -> Iterator[str]:
             following = _next_text(content, end)
         yield content[start:end]
         start, text = end, following
+
+
+def _limit(content: str, start: int, text: int, max_chars: int) -> int:
+    """Where a part must end. White space before its text counts only if the text's first character then fits."""
+    limit = start + max_chars
+    fits = text == start or (limit > text and not joined(content, safe_end(content, text, limit), text))
+    return limit if fits else text + max_chars
 
 
 def _before_trailing_space(content: str, window: tuple[int, int, int], max_chars: int) -> int:
@@ -86,7 +92,7 @@ def _before_trailing_space(content: str, window: tuple[int, int, int], max_chars
     """
     start, text, end = window
     last = safe_end(content, text, start + len(content[start:end].rstrip()) - 1)
-    if last <= text or len(content) - last > max_chars:
+    if last <= text or joined(content, last, text) or len(content) - last > max_chars:
         return len(content)
     return _end(content, (start, text, last))
 

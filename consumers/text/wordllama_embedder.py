@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterturn.consumers.text.embedder import Embedded, Vector, checked
+from afterturn.schemas.types import clean_text
 
 if TYPE_CHECKING:
     from wordllama.inference import WordLlamaInference
@@ -58,7 +59,7 @@ class WordLlamaEmbedder:
         self._thread.shutdown(wait=False)
 
     def _embedded(self, texts: Sequence[str]) -> Embedded:
-        encoded = self._model.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        encoded = self._model.tokenizer.encode_batch(list(map(clean_text, texts)), add_special_tokens=False)
         ids = [np.asarray(text.ids, dtype=np.int64) for text in encoded]
         vectors = [vector for block in _blocks(ids) for vector in _means(self._model.embedding, block)]
         return Embedded(checked(vectors, len(texts), self), tokens=sum(map(len, ids)), calls=1)
@@ -67,11 +68,13 @@ class WordLlamaEmbedder:
 def _blocks(ids: list[NDArray[np.int64]]) -> Iterator[list[NDArray[np.int64]]]:
     """``ids`` in order, in blocks of at most `_BLOCK_TOKENS` (or one text)."""
     block: list[NDArray[np.int64]] = []
+    tokens = 0
     for text in ids:
-        if block and sum(map(len, block)) + len(text) > _BLOCK_TOKENS:
+        if block and tokens + len(text) > _BLOCK_TOKENS:
             yield block
-            block = []
+            block, tokens = [], 0
         block.append(text)
+        tokens += len(text)
     if block:
         yield block
 

@@ -15,9 +15,10 @@ event loop.
 
 from afterturn.streams.kafka.admin import Admin
 from afterturn.streams.kafka.connection import start_when_available
-from afterturn.streams.kafka.consumers import GroupConsumer, GroupTiming, LogReader, OnPartitions
+from afterturn.streams.kafka.groups import GroupConsumer, GroupTiming, OnPartitions
 from afterturn.streams.kafka.producer import MAX_REQUEST_BYTES, Producer
 from afterturn.streams.kafka.quiet import quiet_client_logs
+from afterturn.streams.kafka.reading import LogReader
 from afterturn.streams.kafka.transactions import TransactionalProducer
 from afterturn.streams.kafka.values import TopicInfo, TopicPartition
 from afterturn.streams.records import OutRecord, Position, Record

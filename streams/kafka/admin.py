@@ -7,8 +7,9 @@ from typing import Any, Self
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError
 
-from afterturn.streams.errors import BrokerUnavailable, UnknownTopic, Unusable
+from afterturn.streams.errors import UnknownTopic, Unusable
 from afterturn.streams.kafka.connection import client_options
 from afterturn.streams.kafka.translate import code_error, translated
 from afterturn.streams.kafka.values import TopicInfo
@@ -118,14 +119,14 @@ class Admin:
     async def committed(self, group: str, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
         """A group's committed next offsets by partition, None where there is none.
 
-        :raises BrokerUnavailable: when the coordinator does not answer, or not for every partition.
+        :raises BrokerUnavailable: when the coordinator does not answer within the deadline.
         """
         client = self._running()
         asked = [TopicPartition(topic, partition) for partition in partitions]
         async with translated("ask for committed offsets", self._deadline, topic):
-            found: Mapping[TopicPartition, Any] = await client.list_consumer_group_offsets(group, partitions=asked)
-        if not set(asked) <= set(found):  # the client drops the error that says why
-            raise BrokerUnavailable("ask for committed offsets", "incomplete answer")
+            # A cluster's first group, and a broker that comes back, take a while to have a coordinator.
+            while (found := await _group_offsets(client, group, asked)) is None:  # noqa: ASYNC110 - Kafka tells nobody
+                await asyncio.sleep(0.1)
         return {tp.partition: None if found[tp].offset < 0 else found[tp].offset for tp in asked}
 
     async def brokers(self) -> int:
@@ -144,6 +145,20 @@ class Admin:
         if self._client is None:
             raise Unusable("The admin client")
         return self._client
+
+
+async def _group_offsets(
+    client: Any,  # noqa: ANN401 - the library has no types
+    group: str,
+    asked: Collection[TopicPartition],
+) -> Mapping[TopicPartition, Any] | None:
+    """A group's offsets, None when its coordinator is not there yet."""
+    try:
+        found: Mapping[TopicPartition, Any] = await client.list_consumer_group_offsets(group, partitions=list(asked))
+    except (CoordinatorNotAvailableError, NotCoordinatorError, CoordinatorLoadInProgressError):
+        return None
+    # The client drops the code that says why a partition is missing.
+    return found if set(asked) <= set(found) else None
 
 
 def _topic(found: Mapping[str, Any]) -> TopicInfo:

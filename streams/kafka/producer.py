@@ -17,9 +17,9 @@ __all__ = (
     "MAX_REQUEST_BYTES",
     "Producer",
     "estimated_size",
-    "force_stop",
     "partition_of",
     "start_client",
+    "stop_producer",
 )
 
 MAX_REQUEST_BYTES = 2_359_296 + 65_536
@@ -79,7 +79,7 @@ class Producer:
         """Send what is waiting, within `close_timeout`, and disconnect; what is left fails as unavailable."""
         client, self._client = self._client, None
         if client is not None:
-            await stop_in_time(client.stop(), self._close_timeout, lambda: force_stop(client))
+            await stop_producer(client, self._close_timeout)
         if self._sending:
             await asyncio.wait(self._sending)
 
@@ -150,8 +150,7 @@ class Producer:
         if self._client is not broken:
             return
         self._client = None
-        await force_stop(broken)
-        await broken.stop()
+        await stop_producer(broken, self._close_timeout)
         self._client = await self._started()
 
 
@@ -183,11 +182,17 @@ async def start_client(client: Any, operation: str, deadline: float) -> None:  #
         async with translated(operation, deadline):
             await client.start()
     except BaseException:
-        await stop_in_time(client.stop(), 1.0, lambda: force_stop(client))
+        await stop_producer(client, 1.0)
         raise
 
 
-async def force_stop(client: Any) -> None:  # noqa: ANN401 - the library has no types
+async def stop_producer(client: Any, seconds: float) -> None:  # noqa: ANN401 - the library has no types
+    """Stop a producer's client in order, or by force after `seconds`; nothing is left that complains later."""
+    await stop_in_time(client.stop(), seconds, lambda: _force_stop(client))
+    _hear_of_failures(client)
+
+
+async def _force_stop(client: Any) -> None:  # noqa: ANN401 - the library has no types
     """Let a producer's `stop` come back although the broker is away: by itself it waits for all that is unsent.
 
     The library has no call for that, hence the private attributes.
@@ -198,6 +203,16 @@ async def force_stop(client: Any) -> None:  # noqa: ANN401 - the library has no 
             sender.cancel()
             await asyncio.wait({sender}, timeout=0.2)
     client._message_accumulator.fail_all(errors.ProducerClosed())  # noqa: SLF001
+
+
+def _hear_of_failures(client: Any) -> None:  # noqa: ANN401 - the library has no types
+    """Take note of what failed inside the client: asyncio would log each such future, with all of its trace."""
+    batches = client._message_accumulator._batches.values()  # noqa: SLF001
+    waiters = [batch._drain_waiter for each in batches for batch in each]  # noqa: SLF001
+    waiters.append(client._txn_manager.wait_for_transaction_end())  # noqa: SLF001
+    for waiter in waiters:
+        if waiter is not None and waiter.done() and not waiter.cancelled():
+            waiter.exception()
 
 
 def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:

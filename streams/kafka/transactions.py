@@ -7,14 +7,14 @@ from typing import Any, Self
 from aiokafka import AIOKafkaProducer, TopicPartition, errors
 
 from afterturn.streams.errors import AfterturnError, Fenced, RecordTooLarge, Unusable
-from afterturn.streams.kafka.connection import client_options, stop_in_time
+from afterturn.streams.kafka.connection import client_options
 from afterturn.streams.kafka.producer import (
     MAX_BATCH_BYTES,
     MAX_REQUEST_BYTES,
     estimated_size,
-    force_stop,
     partition_of,
     start_client,
+    stop_producer,
 )
 from afterturn.streams.kafka.translate import translate_in_transaction, translated
 from afterturn.streams.partitioner import Partitioner
@@ -127,7 +127,7 @@ class TransactionalProducer:
             return
         if self._step not in {"", "commit"}:
             await self._abort(client, timeout)
-        await stop_in_time(client.stop(), timeout, lambda: force_stop(client))
+        await stop_producer(client, timeout)
 
     async def _partitions(self, records: Sequence[OutRecord]) -> list[int]:
         for record in records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import (
@@ -128,7 +129,7 @@ class LaneGroup:
             self._paused.add(partition)
             self._keepers[partition] = Keeper(
                 partition,
-                lambda partition=partition: self._lane(partition),  # type: ignore[misc]  # a default binds it
+                partial(self._lane, partition),
                 self._consumer,
                 self._observer,
                 Patience(fenced=self._settings.session),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.naive_model import Ended, Payload
-
 from afterturn.consumers.recorder.announcing import ending_of, event_of
 from afterturn.consumers.recorder.plan import Decision
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.points import StoredPoint
+from support.naive_model import Ended, Payload
 
 Points = Mapping[str, StoredPoint]
 

@@ -1,18 +1,19 @@
 """The recorder's store in memory, as exact as the write path needs it, and as unkind as the real one may be.
 
-Writes stand in one queue. Each is resolved when its turn comes (missing ids are inserted, others changed only where the
-condition holds), and becomes visible piece by piece: what was there first, then what is new, in any order. A client may
-die or give up while its write stands there: it lands nevertheless. Without a scheduler the store works on the queue
-whenever a client waits for it; in a simulation the scheduler does, by ``step``.
+Writes travel for a while, then stand in one queue. Each is resolved when its turn comes (missing ids are inserted,
+others changed only where the condition holds), and becomes visible piece by piece: what was there first, then what is
+new, in any order. A client may die or give up while its write travels or stands there: it lands nevertheless. Without
+a scheduler the store works on the queue while a client waits for it; in a simulation the scheduler does, by ``step``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import coroutine
+from typing import Any, TypeVar, cast
 
 from afterturn.consumers.store.errors import StoreAway
 from afterturn.consumers.store.points import PointWrite
@@ -32,6 +33,7 @@ class Rules:
 
 ALL_RULES = Rules()
 _Piece = Callable[[], None]
+T = TypeVar("T")
 
 
 @dataclass
@@ -66,6 +68,7 @@ class MemoryStore:
     version: int = 0
     spoilt: bool = False
     _queue: deque[_Write] = field(default_factory=deque)
+    _travelling: list[_Write] = field(default_factory=list)
 
     # The server's side
 
@@ -76,6 +79,8 @@ class MemoryStore:
 
     def step(self) -> None:
         """Work on the first write of the queue: resolve it, or make a piece or three of it visible."""
+        if self._travelling and (not self.scheduled or self.rng.randrange(3) == 0):
+            self._queue.append(self._travelling.pop(self.rng.randrange(len(self._travelling))))
         if not self._queue:
             return
         write = self._queue[0]
@@ -92,8 +97,15 @@ class MemoryStore:
             write.done = True
             self._queue.popleft()
 
+    def put_back(self, copy: tuple[dict[str, StoredPoint], dict[int, Checkpoint]]) -> None:
+        """Put a copy back, as an operator does who has stopped everything: nothing is on its way any more."""
+        self._travelling.clear()
+        self._queue.clear()
+        self.content, self.checkpoints = dict(copy[0]), dict(copy[1])
+        self.version += 1
+
     async def _landed(self, write: _Write) -> None:
-        self._queue.append(write)
+        self._travelling.append(write)
         while not write.done:
             if self.scheduled:
                 await pause()
@@ -177,9 +189,9 @@ class MemoryStore:
         for write in batch:
             there = self.content.get(write.id)
             if there is None:
-                new.append(lambda w=write: self._put(w.id, w.point))
+                new.append(self._putting(write))
             elif there.rev < next_ or not self.rules.conditional:
-                old.append(lambda w=write: self._put(w.id, w.point))
+                old.append(self._putting(write))
         if checkpoint is not None:
             stands = self.checkpoints.get(checkpoint.partition)
             if stands is None:
@@ -188,8 +200,20 @@ class MemoryStore:
                 old.append(lambda: self._put_checkpoint(checkpoint))
         return old, new
 
-    def _put(self, id_: str, point: StoredPoint) -> None:
-        self.content[id_] = point
+    def _putting(self, write: PointWrite) -> _Piece:
+        def put() -> None:
+            self.content[write.id] = write.point
+
+        return put
 
     def _put_checkpoint(self, checkpoint: Checkpoint) -> None:
         self.checkpoints[checkpoint.partition] = checkpoint
+
+
+def now(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work on a store that nobody else is at, without an event loop."""
+    try:
+        while True:
+            work.send(None)
+    except StopIteration as done:
+        return cast("T", done.value)

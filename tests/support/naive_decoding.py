@@ -183,9 +183,9 @@ def _identifier(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     _need(isinstance(value, str))
-    value = unicodedata.normalize("NFC", value)
-    _need(1 <= len(value) <= 256 and not any(unicodedata.category(c) == "Cc" for c in value))
-    return str(value)
+    name = unicodedata.normalize("NFC", str(value))
+    _need(1 <= len(name) <= 256 and not any(unicodedata.category(c) == "Cc" for c in name))
+    return name
 
 
 def _time(value: Any) -> str:

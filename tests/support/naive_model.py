@@ -18,17 +18,17 @@ import json
 import math
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-
-from support.naive_decoding import TURN, Poison, Said, blank, read, written
 
 from afterturn.consumers.text.split import cut, split
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.records import Record
+from support.naive_decoding import TURN, Poison, Said, blank, read, written
 
 Payload = dict[str, Any]
+_LAST_MS = 253_402_300_799_999
 _LIVE = ("candidate", "active", "superseded")
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "afterturn")
 _OPERATIONS = {
@@ -85,7 +85,7 @@ def naive_fold(
             "partition": record.partition,
             "next": _rev(settings, record.offset + 1),
             "key": (record.key or b"").hex()[:512],
-            "time": record.timestamp_ms,
+            "time": max(record.timestamp_ms, 0),
         }
     return Expected(points, ended, checkpoint)
 
@@ -99,7 +99,7 @@ class _Command:
 
     def __init__(self, points: dict[str, Payload], record: Record, settings: FoldSettings, dead: str | None) -> None:
         self.points = points
-        self.record = record
+        self.record = replace(record, timestamp_ms=min(max(record.timestamp_ms, 0), _LAST_MS))
         self.settings = settings
         self.dead = dead
         self.rev = _rev(settings, record.offset)
@@ -121,10 +121,10 @@ class _Command:
         if earlier is not None and not self.is_replay_of(earlier):
             same = earlier.get("digest") == self.digest()
             return self.skipped("duplicate" if same else "conflict")
-        if self.dead is not None:
-            return self.died(self.dead)
         if not turn or body["replaces"] is not None:
             return self.died("unsupported")
+        if self.dead is not None:
+            return self.died(self.dead)
         return self.turn()
 
     def id(self, ordinal: int) -> str:
@@ -207,7 +207,7 @@ class _Command:
             return self.left_out("off")
         if any(dimension not in self.said.body["scope"] for dimension in own.get("required_scope", [])):
             return self.left_out("scope")
-        recording = {"roles": ["user", "assistant"], "max_chars": 4_000, "long": "split"}
+        recording: Payload = {"roles": ["user", "assistant"], "max_chars": 4_000, "long": "split"}
         recording |= own.get("recording") or self.settings.recording.model_dump(mode="json")
         kept = [m for m in self.said.body["messages"] if m["role"] in recording["roles"] and not blank(m["content"])]
         if not kept:

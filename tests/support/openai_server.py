@@ -110,16 +110,13 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
 async def openai_server(dimension: int = 8) -> AsyncIterator[OpenAIServer]:
     """A running server; its ``base_url`` is what ``OPENAI_BASE_URL`` takes."""
     server = OpenAIServer(dimension=dimension)
-    connections: set[asyncio.Task[None]] = set()
+    connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        connections.add(task)
-        try:
-            await server._serve(reader, writer)
-        finally:
-            connections.discard(task)
+        connections[task] = writer
+        await server._serve(reader, writer)
 
     listening = await asyncio.start_server(connected, "127.0.0.1", 0)
     server.base_url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
@@ -127,6 +124,6 @@ async def openai_server(dimension: int = 8) -> AsyncIterator[OpenAIServer]:
         yield server
     finally:
         listening.close()
-        for task in list(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        for writer in connections.values():
+            writer.close()  # its reader then meets the end
+        await asyncio.gather(*connections)

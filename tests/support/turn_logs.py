@@ -45,8 +45,8 @@ OFF, SCOPED, SMALL = home("off"), home("scoped"), home("small")
 STRANGER = away("stranger")
 SCOPES: tuple[dict[str, Any], ...] = ({}, {"user": "u1"}, {"user": "u2"}, {"user": "u1", "agent": 7})
 TEXTS = (
-    "Good morning.", "What is it?", "Caf\u00e9 \U0001f44b\U0001f525", "\u6211\u559c\u6b22\u5317\u4eac\u70e4\u9e2d\u3002", "a\u0000b",
-    "half an emoji \ud83d", "x",
+    "Good morning.", "What is it?", "Caf\u00e9 \U0001f44b\U0001f525", "\u6211\u559c\u6b22\u5317\u4eac\u70e4\u9e2d",
+    "a\u0000b", "half an emoji \ud83d", "x",
 )  # fmt: skip
 BLANKS = ("", "   ", "\n\t", "\u200b", "\u00ad\u3164", "\u0000")
 LONG = (
@@ -125,7 +125,19 @@ class Mix:
 
 ALL = Mix()
 Log = list[Record]
-_Draw = Callable[[Random, Log, int, Mix], Record]
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where a record is drawn for: what stands before it, and at which offset it will."""
+
+    rng: Random
+    log: Log
+    offset: int
+    mix: Mix
+
+
+_Draw = Callable[[_Spot], Record]
 
 
 def draw_log(rng: Random, size: int, mix: Mix = ALL, first: int = 10) -> Log:
@@ -133,21 +145,22 @@ def draw_log(rng: Random, size: int, mix: Mix = ALL, first: int = 10) -> Log:
     log: Log = []
     offset = first
     for _ in range(size):
-        log.append(_choice(rng, log, mix)(rng, log, offset, mix))
+        spot = _Spot(rng, log, offset, mix)
+        log.append(_choice(spot)(spot))
         offset += 1 + (rng.randrange(12) == 0)
     return log
 
 
-def _choice(rng: Random, log: Log, mix: Mix) -> _Draw:
+def _choice(at: _Spot) -> _Draw:
     shares: list[tuple[int, _Draw]] = [
-        (mix.repeated if log else 0, _repeated),
-        (mix.conflicting if log else 0, _conflicting),
-        (mix.other, _other),
-        (mix.poison, _poison),
-        (mix.misrouted, _misrouted),
-        (mix.replayed if log else 0, _replayed),
+        (at.mix.repeated if at.log else 0, _repeated),
+        (at.mix.conflicting if at.log else 0, _conflicting),
+        (at.mix.other, _other),
+        (at.mix.poison, _poison),
+        (at.mix.misrouted, _misrouted),
+        (at.mix.replayed if at.log else 0, _replayed),
     ]
-    dice = rng.randrange(100)
+    dice = at.rng.randrange(100)
     for share, draw in shares:
         if dice < share:
             return draw
@@ -155,13 +168,14 @@ def _choice(rng: Random, log: Log, mix: Mix) -> _Draw:
     return _fresh
 
 
-def _fresh(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
+def _fresh(at: _Spot) -> Record:
+    rng = at.rng
     body = turn(
-        rng.choice(mix.tenants),
+        rng.choice(at.mix.tenants),
         scope=rng.choice(SCOPES),
         thread=rng.choice(("t1", "t2", 5)),
-        turn_id=rng.choice((offset, offset, offset, 1, 2)),
-        messages=[_message(rng, mix) for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 5)))],
+        turn_id=rng.choice((at.offset, at.offset, at.offset, 1, 2)),
+        messages=[_message(rng, at.mix) for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 5)))],
     )
     if rng.randrange(8) == 0:
         body |= {"tags": ["Paris, France", "a"], "data": {"deep": {"n": 2**60}}, "unknown": "field"}
@@ -169,28 +183,25 @@ def _fresh(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
         body["run"] = {"id": "run-1", "outcome": "ok", "duration_ms": 12, "extra": 1}
     if rng.randrange(20) == 0:
         body["replaces"] = "1"
-    return record(offset, body)
+    return record(at.offset, body)
 
 
 def _message(rng: Random, mix: Mix) -> dict[str, Any]:
     kind = rng.randrange(100)
-    if kind < mix.long:
-        content = rng.choice(LONG)
-    else:
-        content = rng.choice(BLANKS) if kind < mix.long + 8 else rng.choice(TEXTS)
+    texts = LONG if kind < mix.long else BLANKS if kind < mix.long + 8 else TEXTS
     message: dict[str, Any] = {"role": rng.choice(("user", "assistant", "user", "assistant", "system", "tool"))}
-    message |= {"content": content, "importance": rng.choice(IMPORTANCES), "author": rng.choice(AUTHORS)}
+    message |= {"content": rng.choice(texts), "importance": rng.choice(IMPORTANCES), "author": rng.choice(AUTHORS)}
     if rng.randrange(6) == 0:
         message |= {"tags": ["a", "b"], "data": {"deep": 1, "shallow": None}}
     return message
 
 
-def _repeated(rng: Random, log: Log, offset: int, _: Mix) -> Record:
-    return replace(rng.choice(log), offset=offset, timestamp_ms=EPOCH_MS + 17 * offset)
+def _repeated(at: _Spot) -> Record:
+    return replace(at.rng.choice(at.log), offset=at.offset, timestamp_ms=EPOCH_MS + 17 * at.offset)
 
 
-def _conflicting(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
-    again = _repeated(rng, log, offset, mix)
+def _conflicting(at: _Spot) -> Record:
+    again = _repeated(at)
     try:
         body = json.loads(again.value or b"")
     except ValueError:
@@ -201,14 +212,16 @@ def _conflicting(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
     return replace(again, value=json.dumps(changed).encode())
 
 
-def _replayed(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
-    original = rng.choice(log)
+def _replayed(at: _Spot) -> Record:
+    """A dead letter as an operator replays it, half of them in a form that can be applied."""
+    original = at.rng.choice(at.log)
     header = ("afterturn_original_offset", str(original.offset).encode())
-    again = replace(original, offset=offset, timestamp_ms=EPOCH_MS + 17 * offset, headers=(*original.headers, header))
-    if rng.randrange(2):
+    time = EPOCH_MS + 17 * at.offset
+    again = replace(original, offset=at.offset, timestamp_ms=time, headers=(*original.headers, header))
+    if at.rng.randrange(2) or b'"replaces"' not in (again.value or b""):
         return again
-    body = json.loads(again.value or b"{}") if b'"replaces"' in (again.value or b"") else {}
-    return replace(again, value=json.dumps({**body, "replaces": None}).encode()) if body else again
+    body = json.loads(again.value or b"")
+    return replace(again, value=json.dumps({**body, "replaces": None}).encode())
 
 
 def others(tenant: str) -> tuple[tuple[str, dict[str, Any]], ...]:
@@ -231,27 +244,27 @@ def others(tenant: str) -> tuple[tuple[str, dict[str, Any]], ...]:
     )  # fmt: skip
 
 
-def _other(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
-    kind, body = rng.choice(others(rng.choice(mix.tenants)))
-    return record(offset, body, kind=kind, ce_id=rng.choice((None, "same-id")))
+def _other(at: _Spot) -> Record:
+    kind, body = at.rng.choice(others(at.rng.choice(at.mix.tenants)))
+    return record(at.offset, body, kind=kind, ce_id=at.rng.choice((None, "same-id")))
 
 
-def _poison(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
-    good = record(offset, turn(rng.choice(TENANTS)))
-    return rng.choice((
+def _poison(at: _Spot) -> Record:
+    good = record(at.offset, turn(at.rng.choice(TENANTS)))
+    return at.rng.choice((
         replace(good, value=b"\xff\x00not-json"),
         replace(good, value=None),
         replace(good, headers=good.headers[1:]),
-        record(offset, turn(messages="none")),
-        record(offset, turn(thread="")),
-        record(offset, [1]),
-        record(offset, turn(), kind="turn.completed.v2"),
+        record(at.offset, turn(messages="none")),
+        record(at.offset, turn(thread="")),
+        record(at.offset, [1]),
+        record(at.offset, turn(), kind="turn.completed.v2"),
     ))  # fmt: skip
 
 
-def _misrouted(rng: Random, log: Log, offset: int, mix: Mix) -> Record:
-    return rng.choice((
-        record(offset, turn(STRANGER, turn_id=offset)),
-        record(offset, turn(TENANTS[0], turn_id=offset), key=TENANTS[1]),
-        record(offset, {"partition": PARTITION + 1, "below": 1}, kind="log.collect.v1"),
+def _misrouted(at: _Spot) -> Record:
+    return at.rng.choice((
+        record(at.offset, turn(STRANGER, turn_id=at.offset)),
+        record(at.offset, turn(TENANTS[0], turn_id=at.offset), key=TENANTS[1]),
+        record(at.offset, {"partition": PARTITION + 1, "below": 1}, kind="log.collect.v1"),
     ))  # fmt: skip

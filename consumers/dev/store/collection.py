@@ -13,7 +13,7 @@ from afterturn.consumers.dev.store.files import read_json, write_json
 from afterturn.consumers.dev.store.filters import Filter, MatchAny, MatchValue
 from afterturn.consumers.dev.store.indexes import Index
 from afterturn.consumers.dev.store.points import Point
-from afterturn.consumers.dev.store.requests import Order, Scroll, Search
+from afterturn.consumers.dev.store.requests import Nearest, Order, Scroll, Search
 from afterturn.consumers.dev.store.schema import Schema, info, schema_from_json
 from afterturn.consumers.dev.store.writes import Delete, SetPayload, Upsert, Write
 
@@ -173,13 +173,14 @@ class Collection:
 
     def _check_search(self, search: Search) -> None:
         strict = self.schema.strict
-        if search.using in self.schema.dense and not self.schema.hnsw["m"]:
-            strict.check_unindexed_search(search.using or "", filtered_by_tenant=self._by_tenant(search.filter))
-        strict.check_limit(search.limit)
+        ranking = search.ranking
+        if isinstance(ranking, Nearest) and ranking.using in self.schema.dense and not self.schema.hnsw["m"]:
+            strict.check_unindexed_search(ranking.using, filtered_by_tenant=self._by_tenant(search.filter))
+        strict.check_limit(search.page.limit)
         self.check_read(search.filter)
-        strict.check_exact(exact=search.exact)
-        self.check_read(search.corpus)
-        self._check_order(search.order)
+        strict.check_exact(exact=search.params.exact)
+        self.check_read(search.params.corpus)
+        self._check_order(ranking if isinstance(ranking, Order) else None)
 
     def _check_order(self, order: Order | None) -> None:
         index = self.schema.indexes.get(order.key) if order else None

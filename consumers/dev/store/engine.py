@@ -30,7 +30,8 @@ def _ask(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     try:
         return call(*args, **kwargs)
     except (ValueError, TypeError, OverflowError) as error:
-        raise malformed("a field name, a time or a number of the request cannot be read") from error
+        why = f": {error}" if isinstance(error, ValueError) else ""  # names a field or says what is wrong with a time
+        raise malformed(f"a field name, a time or a number of the request cannot be read{why}") from error
     except Exception as error:
         if type(error) is not Exception:
             raise
@@ -133,7 +134,7 @@ class Engine:
     def search(self, searches: Sequence[Search]) -> list[list[Table]]:
         """Run searches as one batch."""
         # The engine loads the payload of everything an ordered query skips, so that is fetched afterwards.
-        later = [search.order is not None or search.offset > 0 for search in searches]
+        later = [isinstance(search.ranking, Order) or search.page.offset > 0 for search in searches]
         requests = [_query(search, bare=bare) for search, bare in zip(searches, later, strict=True)]
         found = _ask(self._shard.query_batch, edge.QueryBatchRequest(requests))
         pages = [[_record(p) | {"version": p.version, "score": p.score} for p in page] for page in found]
@@ -170,7 +171,7 @@ def _config(schema: Schema) -> edge.EdgeConfig:
             name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if item.idf else None)
             for name, item in schema.sparse.items()
         },
-        on_disk_payload=schema.on_disk_payload,
+        on_disk_payload=bool(schema.params["on_disk_payload"]),
         hnsw_config=edge.HnswIndexConfig(
             m=int(m or 0),
             ef_construct=int(schema.hnsw["ef_construct"] or 0),
@@ -205,22 +206,23 @@ def _vector(vector: Vector) -> Any:  # noqa: ANN401  # a list or the engine's sp
 
 
 def _query(search: Search, *, bare: bool) -> edge.QueryRequest:
-    idf = None if search.corpus is None else edge.IdfParams(_filter(search.corpus))
+    page, params, ranking = search.page, search.params, search.ranking
+    idf = None if params.corpus is None else edge.IdfParams(_filter(params.corpus))
     query: Any = None
-    if search.order is not None:
-        query = _order(search.order)
-    elif search.vector is not None:
-        query = edge.Query.Nearest(_vector(search.vector), using=search.using)
+    if isinstance(ranking, Order):
+        query = _order(ranking)
+    elif ranking is not None:
+        query = edge.Query.Nearest(_vector(ranking.vector), using=ranking.using)
     return _ask(
         edge.QueryRequest,
-        limit=search.limit,
-        offset=search.offset,
+        limit=page.limit,
+        offset=page.offset,
         query=query,
         with_vector=False if bare else search.vectors,
         with_payload=False if bare else _payload(search.payload),
         filter=_filter(search.filter),
-        score_threshold=search.threshold,
-        params=edge.SearchParams(exact=search.exact, idf=idf),
+        score_threshold=page.threshold,
+        params=edge.SearchParams(exact=params.exact, idf=idf),
     )
 
 

@@ -12,7 +12,7 @@ from afterturn.consumers.dev.store.schema import Dense, Sparse
 
 SparseValues: TypeAlias = tuple[list[int], list[float]]
 Vector: TypeAlias = list[float] | SparseValues
-_LARGEST = 3.4028234e38  # of a 32-bit float
+_LARGEST = 3.4028234663852886e38  # of a 32-bit float
 _INDICES = 2**32
 _DEPTH = 64
 

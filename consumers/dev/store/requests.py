@@ -19,7 +19,7 @@ from afterturn.consumers.dev.store.fields import (
     text,
     whole,
 )
-from afterturn.consumers.dev.store.filters import Filter, optional_filter, parse_filter
+from afterturn.consumers.dev.store.filters import Filter, optional_filter
 from afterturn.consumers.dev.store.points import Vector, parse_vector
 from afterturn.consumers.dev.store.schema import Schema
 
@@ -66,18 +66,38 @@ class Scroll:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """One ranked read: by nearness to a vector, or by a field."""
+class Nearest:
+    """An order by nearness to a vector."""
 
-    vector: Vector | None
-    using: str | None
-    order: Order | None
-    filter: Filter | None
-    corpus: Filter | None
-    exact: bool
+    vector: Vector
+    using: str
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """How a search is done: exactly, and with the terms of which corpus weighed."""
+
+    exact: bool = False
+    corpus: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a ranking is wanted: ranks from `offset`, and scores of at least `threshold`."""
+
     limit: int
     offset: int
     threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One ranked read: by nearness to a vector, by a field, or by id."""
+
+    ranking: Nearest | Order | None
+    params: Params
+    filter: Filter | None
+    page: Page
     payload: Pick
     vectors: Names
 
@@ -113,40 +133,37 @@ def parse_scroll(body: object, schema: Schema) -> Scroll:
 def parse_search(body: object, schema: Schema) -> Search:
     """Read the body of `POST points/query`, or one of a batch."""
     source = table(body, _SEARCH, "request")
-    params = table(source.get("params") or {}, ("exact", "idf"), "params")
-    idf = table(params.get("idf") or {}, ("corpus",), "params.idf")
     threshold = source.get("score_threshold")
-    vector, using, order = _query(source, schema)
+    threshold = None if threshold is None else number(threshold, "score_threshold")
     return Search(
-        vector=vector,
-        using=using,
-        order=order,
+        ranking=_ranking(source, schema),
+        params=_params(source),
         filter=optional_filter(source),
-        corpus=None if idf.get("corpus") is None else parse_filter(idf["corpus"]),
-        exact=flag(params, "exact", default=False),
-        limit=whole(source, "limit", 10, 1),
-        offset=whole(source, "offset", 0),
-        threshold=None if threshold is None else number(threshold, "score_threshold"),
+        page=Page(whole(source, "limit", 10, 1), whole(source, "offset", 0), threshold),
         payload=_pick_payload(source, default=False),
         vectors=_pick_vectors(source, schema),
     )
 
 
-def _query(source: Table, schema: Schema) -> tuple[Vector | None, str | None, Order | None]:
+def _params(source: Table) -> Params:
+    params = table(source.get("params") or {}, ("exact", "idf"), "params")
+    idf = table(params.get("idf") or {}, ("corpus",), "params.idf")
+    return Params(flag(params, "exact", default=False), optional_filter(idf, "corpus"))
+
+
+def _ranking(source: Table, schema: Schema) -> Nearest | Order | None:
     query = source.get("query")
     if query is None:
-        return None, None, None
+        return None
     query = table(query, ("nearest", "order_by"), "query")
     if len(query) != 1:
         raise malformed("query needs exactly one of nearest, order_by")
     if "order_by" in query:
-        return None, None, _order(query["order_by"])
+        return _order(query["order_by"])
     using = "" if source.get("using") is None else text(source["using"], "using")
     if not isinstance(query["nearest"], list | dict):
         raise unsupported("a query by a point's id or a document")
-    if using not in schema.dense and using not in schema.sparse:
-        raise wrong_input(f"Not existing vector name error: {using}")
-    return parse_vector(using, query["nearest"], schema.dense, schema.sparse), using, None
+    return Nearest(parse_vector(using, query["nearest"], schema.dense, schema.sparse), using)
 
 
 def _order(value: object) -> Order:

@@ -46,14 +46,12 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All of a collection but its points."""
+    """All of a collection but its points; `params` is what one process only tells again (replication and the like)."""
 
     dense: Mapping[str, Dense]
     sparse: Mapping[str, Sparse]
     hnsw: Mapping[str, int | bool | None]
-    on_disk_payload: bool
-    replication_factor: int
-    write_consistency_factor: int
+    params: Mapping[str, int | bool]
     strict: StrictMode
     metadata: Mapping[str, Any] | None
     indexes: Mapping[str, Index] = field(default_factory=dict)
@@ -69,10 +67,7 @@ class Schema:
                 "vectors": {name: _dense_json(item) for name, item in self.dense.items()},
                 "sparse_vectors": {name: _sparse_json(item) for name, item in self.sparse.items()},
                 "hnsw_config": {name: value for name, value in self.hnsw.items() if value is not None},
-                "shard_number": 1,
-                "replication_factor": self.replication_factor,
-                "write_consistency_factor": self.write_consistency_factor,
-                "on_disk_payload": self.on_disk_payload,
+                **self.params,
                 "strict_mode_config": self.strict.to_json(),
                 "metadata": None if self.metadata is None else dict(self.metadata),
             },
@@ -101,9 +96,12 @@ def parse_schema(value: object) -> Schema:
         dense={name: _dense(item, name) for name, item in vectors.items()},
         sparse={name: _sparse(item, name) for name, item in sparse.items()},
         hnsw={**_HNSW, **_hnsw(hnsw)},
-        on_disk_payload=flag(source, "on_disk_payload", default=True),
-        replication_factor=whole(source, "replication_factor", 1, 1),
-        write_consistency_factor=whole(source, "write_consistency_factor", 1, 1),
+        params={
+            "shard_number": 1,
+            "replication_factor": whole(source, "replication_factor", 1, 1),
+            "write_consistency_factor": whole(source, "write_consistency_factor", 1, 1),
+            "on_disk_payload": flag(source, "on_disk_payload", default=True),
+        },
         strict=parse_strict_mode(source.get("strict_mode_config") or {}),
         metadata=metadata,
     )
@@ -171,8 +169,7 @@ def _sparse_json(item: Sparse) -> Table:
 def info(schema: Schema, points: int, indexed: int, segments: int, index_points: Mapping[str, int]) -> Table:
     """What the server tells of a collection."""
     created = schema.to_json()["create"]
-    shown = {name: created[name] for name in ("vectors", "sparse_vectors", "shard_number")}
-    shown |= {name: created[name] for name in ("replication_factor", "write_consistency_factor", "on_disk_payload")}
+    shown = {name: created[name] for name in ("vectors", "sparse_vectors")} | dict(schema.params)
     config = {
         "params": shown,
         "hnsw_config": {name: value for name, value in schema.hnsw.items() if value is not None} | {"on_disk": False},

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as m
+from qdrant_client.conversions.common_types import PointId
 from qdrant_client.http.exceptions import ResponseHandlingException
 from support.store import StoreProcess, connect, start_store
 from support.store_collection import make_collection, match, unwritten
 
-KILLS = 6
+KILLS = 4
 LANES = 4
 SPACE = 1_000_000  # ids of one lane
 NAME = "memories"
@@ -53,7 +54,7 @@ class Lane:
 
     def plan(self) -> Batch:
         """The next commands: new memories, changed ones, and tombstones over live ones."""
-        previous, following = self.following, self.following + self.random.randint(1, 12)
+        previous, following = self.following, self.following + self.random.randint(1, 40)
         changed: dict[int, dict[str, Any]] = {}
         for rev in range(previous, following):
             live = [i for i, payload in {**self.now, **changed}.items() if payload.get("status") == "active"]
@@ -107,7 +108,7 @@ async def stored(client: AsyncQdrantClient, lane: Lane) -> dict[int, dict[str, A
     """The lane's points; it also holds the law that the live have vectors and nobody else has."""
     found: dict[int, dict[str, Any]] = {}
     condition = m.Filter(must=[m.FieldCondition(key="lane", match=m.MatchValue(value=lane.number))])
-    offset: m.ExtendedPointId | None = None
+    offset: PointId | None = None
     while True:
         rows, offset = await client.scroll(NAME, condition, limit=500, offset=offset, with_vectors=True)
         for row in rows:

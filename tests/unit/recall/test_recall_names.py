@@ -9,7 +9,7 @@ from afterturn.consumers.recall.names import named_author, named_authors, strip_
 
 AUTHORS = (
     "Caroline", "Melanie", "Will", "Anna Lee", "Anna Kim", "J. Smith", "C++", "Mr. Brown", "The Dude", "José", "İpek",
-    "李明", "明", "민수", "田中 太郎", "राम", "🔥",
+    "李明", "明", "민수", "田中 太郎", "राम", "กร", "🔥",
 )  # fmt: skip
 
 
@@ -40,12 +40,15 @@ AUTHORS = (
         ("李明的爱好是什么", "爱好是什么", {"李明"}),
         ("Caroline的爱好", "爱好", {"Caroline"}),
         ("明天怎么样", "明天怎么样", set()),
+        ("说明 是什么", "说明 是什么", set()),
         ("明 来吗", "来吗", {"明"}),
         ("민수는 어디 살아?", "는 어디 살아?", {"민수"}),
         ("김민수는 어디 살아?", "김민수는 어디 살아?", set()),
         ("田中の趣味", "趣味", {"田中 太郎"}),
         ("राम कौन है", "कौन है", {"राम"}),
         ("रामायण क्या है", "रामायण क्या है", set()),
+        ("กรอยู่ที่ไหน", "อยู่ที่ไหน", {"กร"}),
+        ("กรุงเทพอยู่ที่ไหน", "กรุงเทพอยู่ที่ไหน", set()),
         ("what does 🔥 like", "what does like", {"🔥"}),
         ("Caroline?", "Caroline?", {"Caroline"}),
         ("", "", set()),

@@ -67,6 +67,12 @@ def test_packing_stops_when_less_than_60_characters_are_left() -> None:
     assert pack([big._replace(chars=big.chars - 1), tiny], 100).ids == ("big", "tiny")
 
 
+def test_what_fits_exactly_is_taken() -> None:
+    exact = candidate("a", chars=400 - HEADER - len("Ada") - 3)
+    assert pack([exact], 100) == (("a",), 400)
+    assert pack([exact._replace(chars=exact.chars + 1)], 100) == ((), 0)
+
+
 def test_no_budget_takes_nothing() -> None:
     assert pack([candidate("a", chars=1)], 0) == ((), 0)
     assert pack([], 2_000) == ((), 0)

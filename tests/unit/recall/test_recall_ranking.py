@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import AUTHORS, LAW, by_id, candidate, candidate_sets, conversation, hits_of
 
-from afterturn.consumers.recall.kernel import Window
-from afterturn.consumers.recall.ranking import Ranked, rank, to_read
+from afterturn.consumers.recall.fusion import fuse
+from afterturn.consumers.recall.kernel import Window, place_scores, windows
+from afterturn.consumers.recall.ranking import Ranked, rank
 from afterturn.consumers.recall.recipe import Recipe
 
 QUESTION = "Where is the harbour"
@@ -41,7 +42,7 @@ def test_what_no_arm_found_lies_in_a_window_and_gains(data: st.DataObject, quest
     candidates = data.draw(candidate_sets())
     dense, lexical = data.draw(hits_of(candidates)), data.draw(hits_of(candidates))
     recipe = Recipe(best=3)
-    read = to_read(dense, lexical, candidates, recipe)
+    read = windows(place_scores(fuse(dense, lexical).scores, candidates), best=3)
     for entry in rank(dense, lexical, candidates, question, AUTHORS, recipe):
         if entry.found_by == {"neighbour"}:
             assert entry.neighbour > 0
@@ -98,6 +99,14 @@ def test_only_the_best_bring_their_neighbours_in() -> None:
     assert set(scores_of(rank({}, lexical, candidates, QUESTION, AUTHORS, Recipe(best=1)))) == {"a0", "b0", "c0", "a1"}
 
 
+def test_the_measured_recipe_takes_the_neighbours_of_twenty() -> None:
+    threads = {f"{number:02}-": conversation(f"{number:02}-", 2) for number in range(30)}
+    lexical = {f"{name}0": 40.0 - number for number, name in enumerate(threads)}
+    ranked = rank({}, lexical, by_id(each for thread in threads.values() for each in thread), QUESTION, AUTHORS)
+    neighbours = {entry.candidate.thread_key for entry in ranked if entry.found_by == {"neighbour"}}
+    assert neighbours == set(list(threads)[:20])
+
+
 def test_the_one_memory_of_a_tenant_is_recalled() -> None:
     only = by_id([candidate("a")])
     assert [entry.candidate.id for entry in rank({"a": 0.3}, {}, only, QUESTION, AUTHORS)] == ["a"]
@@ -144,6 +153,12 @@ def test_equal_scores_stand_newest_first_whatever_the_ids() -> None:
     tied.append(candidate("low", thread="d"))
     ranked = rank({"a": 1.0, "b": 1.0, "c": 1.0, "low": 0.0}, {}, by_id(tied), QUESTION, AUTHORS)
     assert [entry.candidate.id for entry in ranked] == ["a", "b", "c", "low"]
+
+
+def test_a_hit_with_no_score_gets_neither_bonus_nor_malus() -> None:
+    pair = by_id([candidate("best", thread="", author="Ben"), candidate("last", thread="", short_question=True)])
+    ranked = rank({"best": 0.9, "last": 0.1}, {}, pair, "What did Ada say?", AUTHORS)
+    assert [(entry.candidate.id, entry.score) for entry in ranked] == [("best", pytest.approx(0.7)), ("last", 0)]
 
 
 def test_a_hit_that_is_gone_is_left_out() -> None:

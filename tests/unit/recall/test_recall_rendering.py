@@ -63,6 +63,11 @@ def test_messages_of_one_instant_stand_by_position_and_parts_by_ordinal() -> Non
     assert render(turn, {"z": "1", "b": "2", "a": "3"}).splitlines()[1:] == ["Ada: 1", "Ada: 2", "Ada: 3"]
 
 
+def test_turns_of_one_instant_stand_by_position_whatever_their_ordinals() -> None:
+    turns = [candidate("a", position=2, ordinal=0), candidate("b", position=1, ordinal=1)]
+    assert render(turns, {"a": "Second.", "b": "First."}).splitlines()[1:] == ["Ada: First.", "Ada: Second."]
+
+
 def test_interleaved_threads_keep_a_block_each() -> None:
     threads = [*conversation("t", 3, "Ada"), *conversation("u", 3, "Ben")]
     lines = render(threads, {each.id: each.id for each in threads}).splitlines()

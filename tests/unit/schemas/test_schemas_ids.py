@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.strategies import commands, identifiers, scopes
 
-from afterturn.schemas.commands import Command, TurnCompleted
+from afterturn.schemas.commands import Collect, Command, TurnCompleted
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import (
     NAMESPACE,
@@ -33,10 +33,11 @@ from afterturn.schemas.scope import Scope
 from afterturn.schemas.token import Token
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "ids.json"
+COLLECT = Collect(partition=3, below=1)
 MAKERS: dict[str, Any] = {
     "turn": lambda tenant, scope, thread, turn, n: memory_id(tenant, turn_key(Scope(**scope), thread, turn), n),
     "thread": lambda tenant, scope, thread: thread_id(tenant, Scope(**scope), thread),
-    "command": lambda tenant, source, id_, n: memory_id(tenant, [source, id_], n),
+    "command": lambda tenant, source, id_, n: memory_id(tenant, command_key(COLLECT, source, id_), n),
     "tenant": tenant_id,
     "checkpoint": checkpoint_id,
     "event": event_id,

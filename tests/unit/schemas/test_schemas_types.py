@@ -117,6 +117,12 @@ def test_python_code_is_held_to_the_contract_as_strictly(changes: dict[str, Any]
     assert fault.place == place or fault.place.startswith(f"{place}.")
 
 
+def test_an_integer_too_long_for_a_name_is_refused_as_such() -> None:
+    with pytest.raises(ValidationError) as found:
+        TurnCompleted(**turn(tenant=10**5_000))
+    assert str(from_pydantic(found.value)) == "tenant: must have at most 256 characters"
+
+
 @given(turns())
 def test_values_are_frozen_and_hash_or_compare_by_content(command: TurnCompleted) -> None:
     with pytest.raises(ValidationError):

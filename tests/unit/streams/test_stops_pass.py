@@ -11,7 +11,7 @@ BROAD = {"Stop", "AfterturnError", "Exception", "BaseException"}
 # The edges: what ends a process, or answers for it.
 EDGES = ("consumers/cli/", "consumers/__main__.py")
 # It collects the errors of callbacks to raise them from the next poll: the library would log them away.
-PASSES_ON = ("streams/kafka/consumers.py",)
+PASSES_ON = ("streams/kafka/groups.py",)
 
 
 def broad_handlers(source: str) -> Iterator[int]:

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import shutil
 import sys
@@ -50,6 +51,15 @@ async def test_similar_texts_are_near_and_keep_their_places(minilm: Embedder) ->
     query = await minilm.embed_query(texts[1])
     assert np.allclose(query or [], vectors[1], atol=1e-2)
     assert (await minilm.embed([])).calls == 0
+
+
+@needs_model
+async def test_one_folder_may_be_opened_by_several_names_and_at_once(minilm: Embedder) -> None:
+    others = await asyncio.gather(*(open_embedder(f"fastembed:{_FOLDER}{end}") for end in ("", "/", "/.")))
+    assert {other.slug for other in others} == {minilm.slug}
+    assert await others[1].embed_query("hi \ud83d") == await minilm.embed_query("hi \ufffd")
+    for other in others:
+        await other.close()
 
 
 @needs_model

@@ -128,6 +128,11 @@ async def test_an_endpoint_that_refuses_a_plain_word_too_stops(server: OpenAISer
         await open_embedder("openai:local", _settings(server))
 
 
+async def test_half_an_emoji_and_nul_are_embedded(server: OpenAIServer, embedder: Embedder) -> None:
+    assert await embedder.embed_query("hi \ud83d") == server.vector("hi \ufffd")
+    assert await embedder.embed_query("a\0b 👋🔥") == server.vector("ab 👋🔥")
+
+
 async def test_blank_texts_are_not_asked(server: OpenAIServer, embedder: Embedder) -> None:
     found = await embedder.embed(["", "a", "  "])
     assert [seen.texts for seen in server.seen] == [["a"]]

@@ -62,6 +62,8 @@ def test_a_trailing_line_end_makes_no_part_too_long(end: str) -> None:
 @given(st.lists(st.sampled_from(["e\u0301", FAMILY, "🇩🇪", "👋🏽", "a", " ", "\r\n", "1️⃣"]), max_size=60).map("".join))
 @example("🇩🇪" * 99)
 @example("a" + "🇩🇪" * 99)
+@example("é" * 3 + FAMILY + "\r\n" * 3)
+@example("\r\n" * 3 + FAMILY)
 def test_no_character_is_torn(text: str) -> None:
     place = 0
     for part in split(text, 12)[:-1]:
@@ -90,6 +92,7 @@ def test_a_text_that_fits_is_one_part(text: str, size: int) -> None:
         ("A. " + "b" * 30, 20, ["A. ", "b" * 20, "b" * 10]),
         ("ab" + " " * 20, 10, ["ab" + " " * 20]),
         (FAMILY + FAMILY, 10, [FAMILY, FAMILY]),
+        ("aaaa\r\nbbb", 5, ["aaaa", "\r\nbbb"]),
     ],
 )
 def test_the_best_boundary_is_taken(text: str, size: int, parts: list[str]) -> None:
@@ -100,7 +103,13 @@ def test_an_early_paragraph_does_not_make_a_tiny_part() -> None:
     assert split("Hi\n\n" + "word " * 10, 40)[0] == "Hi\n\n" + "word " * 7
 
 
+def test_a_boundary_far_before_the_limit_is_found() -> None:
+    first = "word " * 300 + "\n\n"
+    assert split(first + "word " * 900, 4000)[0] == first
+
+
 @given(texts, sizes)
+@example("  a", 2)
 def test_a_cut_text_is_the_start_and_not_blank(text: str, size: int) -> None:
     short = cut(text, size)
     assert len(short) <= size
@@ -131,5 +140,5 @@ def test_two_megabytes_split_in_linear_time(unit: str) -> None:
     text = "a." + unit * (2_000_000 // len(unit)) + "b"
     started = time.process_time()
     parts = split(text, 4000)
-    assert time.process_time() - started < 5  # quadratic work takes minutes
+    assert time.process_time() - started < 30  # quadratic work takes many minutes
     assert "".join(parts) == text

@@ -71,6 +71,11 @@ async def test_every_vector_has_length_one(embedder: Embedder, texts: list[str])
         assert vector is None or math.isclose(sum(number * number for number in vector), 1, rel_tol=1e-4)
 
 
+async def test_half_an_emoji_and_nul_are_embedded(embedder: Embedder) -> None:
+    assert await embedder.embed_query("hi \ud83d") == await embedder.embed_query("hi \ufffd")
+    assert await embedder.embed_query("a\0b") == await embedder.embed_query("ab")
+
+
 async def test_a_large_batch_leaves_the_event_loop_running(embedder: Embedder) -> None:
     work = asyncio.create_task(embedder.embed(["a sentence of some words " * 8] * 2000))
     turns = 0

@@ -1,0 +1,148 @@
+"""The recorder as a service: waits for what is away, stops at what is wrong, ends in order, replays harmlessly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import httpx
+from support.kafka import KafkaBroker
+from support.log import until
+from support.recorders import RecorderProcess, service_environment, service_settings
+from support.recording import ANYONE, Recording, recording
+from support.store import StoreProcess, start_store
+
+from afterturn.consumers.dev.broker import free_port
+from afterturn.consumers.dev.child import ChildFailed
+from afterturn.consumers.preparing import prepare
+from afterturn.consumers.store.settings import StoreSettings
+from afterturn.streams import KafkaSettings
+from afterturn.streams.kafka import TransactionalProducer
+
+
+def turn(turn_id: str, content: str = "something to keep") -> dict[str, object]:
+    messages = [{"role": "user", "content": content}]
+    fields = {"tenant": ANYONE, "thread": "t", "turn_id": turn_id, "messages": messages}
+    return {"occurred_at": "2026-01-01T00:00:00Z", **fields}
+
+
+async def ended(recorder: RecorderProcess, seconds: float = 60) -> None:
+    async def so() -> bool:
+        return not recorder.child.running()
+
+    await until(so, seconds, tick=0.05)
+
+
+async def test_it_waits_for_the_store_and_says_so_and_gets_ready_by_itself(
+    kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
+) -> None:
+    store = StoreProcess(tmp_path / "store")
+    store.start()
+    environment = service_environment(kafka.bootstrap, store.url, topic_prefix, partitions="1")
+    client = KafkaSettings(bootstrap_servers=kafka.bootstrap)
+    await prepare(service_settings(environment), client, StoreSettings(url=store.url))
+    store.stop()
+    recorder = RecorderProcess(tmp_path, environment)
+    await asyncio.to_thread(recorder.start)
+
+    async def says(name: str) -> bool:
+        missing = (await asyncio.to_thread(recorder.ready))["missing"]
+        assert isinstance(missing, dict)
+        return name in missing
+
+    async def is_ready() -> bool:
+        return (await asyncio.to_thread(recorder.ready))["status"] == "ready"
+
+    try:
+        await until(lambda: says("qdrant"), 60, tick=0.05)
+        async with httpx.AsyncClient(base_url=recorder.url) as http:
+            assert (await http.get("/health/ready")).status_code == 503
+            assert (await http.get("/health/live")).status_code == 200
+        await asyncio.to_thread(store.start)
+        await until(is_ready, 60, tick=0.05)
+    finally:
+        recorder.child.stop()
+        store.stop()
+
+
+async def test_it_waits_for_kafka_and_says_so(topic_prefix: str, tmp_path: Path, kafka: KafkaBroker) -> None:
+    with start_store(tmp_path / "store") as store:
+        good = service_environment(kafka.bootstrap, store.url, topic_prefix, partitions="1")
+        client = KafkaSettings(bootstrap_servers=kafka.bootstrap)
+        await prepare(service_settings(good), client, StoreSettings(url=store.url))
+        away = {**good, "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}"}
+        recorder = RecorderProcess(tmp_path, away)
+        await asyncio.to_thread(recorder.start)
+
+        async def says() -> bool:
+            missing = (await asyncio.to_thread(recorder.ready))["missing"]
+            return isinstance(missing, dict) and "kafka" in missing
+
+        try:
+            await until(says, 60, tick=0.05)
+        finally:
+            recorder.child.stop()
+
+
+async def test_a_store_that_goes_away_is_waited_for_and_nothing_is_lost(
+    kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
+) -> None:
+    async with recording(kafka, topic_prefix, tmp_path) as it:
+        await it.publish(turn("1"))
+        await it.consumed(1)
+        await asyncio.to_thread(it.store.kill)
+        await it.publish(turn("2"), turn("3"))
+
+        async def says() -> bool:
+            return (await asyncio.to_thread(it.recorder.ready))["status"] == "waiting"
+
+        await until(says, 60, tick=0.05)
+        await asyncio.to_thread(it.store.restart)
+        await it.consumed(3)
+        assert [p["turn_id"] for p in await it.memories()] == ["1", "2", "3"]
+
+
+async def test_other_settings_stop_it_with_both_values_and_the_command(it: Recording) -> None:
+    """What can't work is refused at the start, and nothing is dropped."""
+    await asyncio.to_thread(it.recorder.child.stop)
+    settings = {"AFTERTURN_MAX_MEMORIES": "5"}
+    other = RecorderProcess(it.store.data_dir.parent, {**it.recorder.environment, **settings})
+    with contextlib.suppress(ChildFailed):
+        await asyncio.to_thread(other.start)
+    await ended(other)
+    assert "10000" in other.child.log_text()
+    assert "afterturn init" in other.child.log_text()
+    assert "Traceback" not in other.child.log_text()
+
+
+async def test_it_ends_in_order_and_goes_on_where_it_was(it: Recording) -> None:
+    await it.publish(*(turn(str(n)) for n in range(50)))
+    await it.consumed(50)
+    await asyncio.to_thread(it.recorder.child.stop)
+    await it.publish(*(turn(str(n)) for n in range(50, 60)))
+    await asyncio.to_thread(it.recorder.start)
+    await it.consumed(10)
+    assert it.endings() == {"applied": 10}, "what was committed is not read again"
+    assert [p["position"] for p in await it.memories()] == list(range(60))
+
+
+async def test_a_log_read_again_from_its_start_changes_nothing(it: Recording) -> None:
+    """I-12b."""
+    await it.publish(*(turn(str(n)) for n in range(20)))
+    await it.consumed(20)
+    await asyncio.to_thread(it.recorder.child.stop)
+    before = await it.memories()
+    await _set_back(it)
+    await asyncio.to_thread(it.recorder.start)
+    await it.publish(turn("last"))
+    await it.consumed(21)
+    assert (await it.memories())[:20] == before
+    assert len(await it.memories()) == 21
+
+
+async def _set_back(it: Recording) -> None:
+    """Set the group's committed offset back to 0, as an operator does who wants a replay."""
+    topic, group = it.service.topics.turns, it.service.group
+    async with TransactionalProducer(it.kafka, f"{group}-{topic}-0") as producer:
+        await producer.commit([], {(topic, 0): 0}, group)

@@ -1,0 +1,198 @@
+"""The world of a simulation: lanes that run the project's own writer, the log's side of it, and what must hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, cast
+
+from support.memory_store import MemoryStore, pause
+from support.naive_model import naive_fold
+from support.turn_logs import PARTITION, SETTINGS, Mix
+
+from afterturn.consumers.recorder.announcing import Announcer, Finished
+from afterturn.consumers.recorder.cutting import BatchLimits
+from afterturn.consumers.recorder.decoding import decode
+from afterturn.consumers.recorder.plan import Plan, plan
+from afterturn.consumers.recorder.view import Snapshot
+from afterturn.consumers.recorder.writer import PartitionWriter
+from afterturn.consumers.store.write import WriteStore
+from afterturn.consumers.text.embedder import Embedded
+from afterturn.schemas.parts import LIVE
+from afterturn.schemas.points import Memory, StoredPoint
+from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.errors import Reopen, Retry
+from afterturn.streams.records import OutRecord, Record
+from afterturn.streams.topics import TopicNames
+
+LIMITS = BatchLimits(points=7)
+MIX = Mix(repeated=15, conflicting=4, poison=5, misrouted=3, long=20, replayed=0)
+"""No replays: one stands in a log only after its dead letter was committed, which logs made beforehand can't heed."""
+Points = dict[str, StoredPoint]
+
+
+class Flat:
+    """An embedder that finds all texts alike."""
+
+    name = slug = "none"
+    dimension = 1
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        return Embedded([[1.0] for _ in texts], 0, 1)
+
+    async def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError(f"a writer asks nothing: {len(text)} characters")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Kafka:
+    """What the log's side knows: who may commit, how far it is, and what was published."""
+
+    owner: int = -1
+    committed: int = 0
+    published: list[tuple[int, OutRecord]] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """One run: the log, the store, the lanes, and what the fold of every prefix of the log is."""
+
+    rng: Random
+    log: list[Record]
+    store: MemoryStore
+    states: list[Points]
+    announced: list[tuple[int, OutRecord]]
+    kafka: Kafka = field(default_factory=Kafka)
+    reopened: int = 0
+    checked: int = -1
+
+    @property
+    def end(self) -> int:
+        return self.log[-1].offset + 1
+
+    def writer(self) -> PartitionWriter:
+        announcer = Announcer(TopicNames(), SETTINGS)
+        return PartitionWriter(PARTITION, cast("WriteStore", self.store), Flat(), SETTINGS, announcer, LIMITS)
+
+
+# The lanes
+
+
+async def lane(world: World, name: int) -> None:
+    """A lane, from its first opening until another owner has fenced it."""
+    while True:
+        world.kafka.owner = name
+        await pause()
+        writer = world.writer()
+        try:
+            at = await writer.open()
+            await pause()
+            await _work(world, name, writer, at)
+        except Retry:
+            await pause()
+        except Reopen:
+            world.reopened += 1
+            await pause()
+        else:
+            return
+
+
+async def _work(world: World, name: int, writer: PartitionWriter, at: int) -> None:
+    committed = world.kafka.committed
+    position = min(committed, at)
+    while True:
+        records = [r for r in world.log if r.offset >= position][: world.rng.randint(1, 3)]
+        if not records:
+            await pause()
+            continue
+        try:
+            applied = await writer.apply(records, lambda: None)
+        except Retry:
+            await pause()
+            continue
+        await pause()
+        if world.kafka.owner != name:
+            return
+        world.kafka.published += [(o, out) for o, out in applied.outgoing if o >= committed]
+        world.kafka.committed = max(world.kafka.committed, applied.next)
+        position = applied.next
+
+
+# What must hold
+
+
+def folded(log: Sequence[Record], fold: FoldSettings = SETTINGS) -> tuple[list[Points], list[tuple[int, OutRecord]]]:
+    """The fold of every prefix of a log, and what a lane that meets no trouble announces."""
+    states: list[Points] = [{}]
+    announced: list[tuple[int, OutRecord]] = []
+    announcer = Announcer(TopicNames(), fold)
+    for record in log:
+        item = decode(record, fold)
+        step: Plan = plan(_whole(states[-1]), [item], fold)
+        states.append({**states[-1], **step.points})
+        announced += announcer.announce([item], Finished(step.decisions), 0).outgoing
+    return states, announced
+
+
+def _whole(points: Points) -> Snapshot:
+    tails: dict[str, list[tuple[int, str]]] = {}
+    for id_, point in points.items():
+        if isinstance(point, Memory) and point.status in LIVE and point.evict_key is not None:
+            tails.setdefault(point.tenant, []).append((point.evict_key, id_))
+    return Snapshot(points, {tenant: [id_ for _, id_ in sorted(tail)] for tenant, tail in tails.items()})
+
+
+def check(world: World) -> None:
+    """Where no write is landing, the store is the fold up to its checkpoint.
+
+    Only the chunks of one interrupted command may stand beyond it: what it inserted, and tombstones of what it evicts.
+    """
+    store = world.store
+    if not store.quiet or world.checked == store.version:
+        return
+    world.checked = store.version
+    checkpoint = store.checkpoints.get(PARTITION)
+    following = checkpoint.next if checkpoint else 0
+    done = sum(record.offset < following for record in world.log)
+    expected = world.states[done]
+    found = dict(store.content)
+    for id_, point in store.content.items():
+        if point.rev >= following:
+            assert point.rev == world.log[done].offset, "a point of a command that is not the next"
+            assert isinstance(point, Memory), "a state or a receipt beyond the checkpoint"
+            assert point.payload() == world.states[done + 1][id_].payload() or point.outcome is None
+            if point.born == point.rev:
+                del found[id_]
+            else:
+                found[id_] = expected[id_]
+    assert found == expected, f"the store is not the fold up to {following}"
+    assert not store.spoilt, "marked as spoilt"
+
+
+def check_end(world: World) -> None:
+    """Everything was folded, as the naive model folds it, and announced exactly once."""
+    assert world.kafka.committed == world.end, "not drained"
+    check(world)
+    naive = naive_fold(world.log, SETTINGS).points
+    assert {i: _digestless(p.payload()) for i, p in world.store.content.items()} == {
+        i: _digestless(p) for i, p in naive.items()
+    }
+    published = [_said(offset, out) for offset, out in world.kafka.published]
+    assert sorted(published) == sorted(_said(offset, out) for offset, out in world.announced)
+
+
+def _digestless(payload: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in payload.items() if name != "digest"}
+
+
+def _said(offset: int, out: OutRecord) -> tuple[int, str, str]:
+    """An event without what embedding and waiting came to, or a dead letter's headers."""
+    if out.topic == TopicNames().dead_letter:
+        return offset, out.topic, str(out.headers)
+    said = json.loads(out.value or b"{}")
+    return offset, out.topic, str([said | {"ms": 0, "usage": None, "unembedded": 0}, dict(out.headers)["ce_id"]])
