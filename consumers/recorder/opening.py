@@ -31,7 +31,7 @@ async def settled_checkpoint(store: Checkpoints, partition: int) -> Checkpoint:
     """The checkpoint once readings before and after a write of our own agree: then earlier writes have landed whole."""
     before = await store.checkpoint(partition)
     after = await store.open_checkpoint(partition)
-    while before is not None and before.next != after.next:
+    while before is None or before.next != after.next:
         before = after
         await store.settle(partition)
         again = await store.checkpoint(partition)

@@ -206,5 +206,6 @@ def _record(found: Any) -> Record:  # noqa: ANN401 - the library has no types
         timestamp_ms=found.timestamp,
         key=found.key,
         value=found.value,
-        headers=tuple(found.headers),
+        # A header may have no value; nothing of ours tells that from an empty one.
+        headers=tuple((name, value or b"") for name, value in found.headers),
     )

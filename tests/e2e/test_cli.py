@@ -49,6 +49,7 @@ def test_a_turn_is_published_awaited_and_asked_for(cli: CommandLine) -> None:
     assert published["published"] == 1
     assert published["recallable"] is True
     asked = cli.run("ask", tenant, "Where is the spare key?", "--json")
+    assert asked.returncode == 0, asked.stderr
     answer = json.loads(asked.stdout)
     assert [m["text"] for m in answer["memories"]] == ["The spare key is under the blue flowerpot."]
     assert answer["text"] == "[8 May 2026, 13:56]\nAda: The spare key is under the blue flowerpot."

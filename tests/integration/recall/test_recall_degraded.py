@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from support.recall_bench import NOW, Bench, texts
@@ -54,10 +53,10 @@ class FailingArm(AnswerStore):
 
     failing = "dense"
 
-    async def search(
-        self, search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int = 100
+    async def hits(
+        self, search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int
     ) -> SearchHits:
-        found = await super().search(search, dense, sparse, limit)
+        found = await super().hits(search, dense, sparse, limit)
         error = StoreRefused("searching", 500, "no reason given")
         if self.failing == "dense":
             return SearchHits(lexical=found.lexical, failed={"dense": error})
@@ -67,10 +66,10 @@ class FailingArm(AnswerStore):
 class FailingPlaces(AnswerStore):
     """A store that cannot read around hits."""
 
-    async def shown(self, search: Search, ids: Any, places: Sequence[Window] = ()) -> list[Hit]:
-        if places:
-            raise StoreAway("reading memories", "TimeoutError")
-        return await super().shown(search, ids)
+    async def around(self, search: Search, places: Sequence[Window]) -> list[Hit]:
+        assert search.tenant
+        assert places
+        raise StoreAway("reading memories", "TimeoutError")
 
 
 async def test_without_an_embedder_the_words_still_answer(bench: Bench, tenant: str) -> None:

@@ -1,4 +1,4 @@
-"""What is read after the search is enough: the list is the one that reading everything around the hits gives."""
+"""Which neighbours are read: enough for the list that reading everything around the hits gives, and no more."""
 
 from collections.abc import Iterable
 
@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from support.recall_values import AUTHORS, LAW, candidate, conversation
 
 from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.choosing import Limits, Wanted, to_show
-from afterturn.consumers.recall.packing import pack
+from afterturn.consumers.recall.choosing import Limits, places_to_read
 from afterturn.consumers.recall.pool import Pool, Thread
-from afterturn.consumers.recall.ranking import Ranked, favour, rank
+from afterturn.consumers.recall.ranking import Favour, Ranked, favour, rank
 from afterturn.consumers.recall.recipe import MEASURED
+from afterturn.consumers.store.search import Window
 from afterturn.schemas.scope import Scope
 
 QUESTIONS = ("Where is it?", "What did Ada say?", "Where did I put my keys?")
@@ -27,12 +27,12 @@ def ranked_from(pool: Pool, candidates: Iterable[Candidate], question: str) -> l
     return rank(pool.dense, pool.lexical, {each.id: each for each in candidates}, question, AUTHORS)
 
 
-def within(wanted: Wanted, messages: Iterable[Candidate]) -> list[Candidate]:
+def within(places: list[Window], messages: Iterable[Candidate]) -> list[Candidate]:
     """Those of the messages that the places name."""
     return [
         each
         for each in messages
-        if any(p.thread == each.thread_key and p.first <= each.position <= p.last for p in wanted.places)
+        if any(p.thread == each.thread_key and p.first <= each.position <= p.last for p in places)
     ]
 
 
@@ -47,26 +47,13 @@ def test_the_list_is_that_of_reading_everything(data: st.DataObject, limit: int,
     hits = [each for each in everything if each.id in dense or each.id in lexical]
     pool = pool_of(hits, dense, lexical)
 
-    wanted = to_show(
-        ranked_from(pool, hits, question), pool, favour(question, AUTHORS), Limits(limit, tokens), MEASURED
-    )
+    hits_ranked = ranked_from(pool, hits, question)
+    places = places_to_read(hits_ranked, pool, favour(question, AUTHORS), Limits(limit, tokens), MEASURED)
 
-    read = {each.id: each for each in [*hits, *within(wanted, everything)]}
+    read = {each.id: each for each in [*hits, *within(places, everything)]}
     ours = ranked_from(pool, read.values(), question)[:limit]
     theirs = ranked_from(pool, everything, question)[:limit]
     assert [(e.candidate.id, e.score) for e in ours] == [(e.candidate.id, e.score) for e in theirs]
-    known = wanted.ids | {each.id for each in within(wanted, everything)}
-    assert {entry.candidate.id for entry in ours} <= known
-
-
-@LAW
-@given(st.integers(2, 40), st.integers(0, 300))
-def test_what_fits_is_read(count: int, tokens: int) -> None:
-    hits = conversation("t", count)
-    pool = pool_of(hits, {}, {each.id: float(place) for place, each in enumerate(hits, 1)})
-    ranked = ranked_from(pool, hits, "Where?")
-    wanted = to_show(ranked, pool, favour("Where?", ()), Limits(1, tokens), MEASURED)
-    assert set(pack([entry.candidate for entry in ranked], tokens).ids) <= wanted.ids
 
 
 def test_a_place_that_cannot_reach_the_answer_is_not_read() -> None:
@@ -76,13 +63,13 @@ def test_a_place_that_cannot_reach_the_answer_is_not_read() -> None:
     lexical = {**{each.id: 5.0 for each in strong}, weak[15].id: 3.0, weak[29].id: 1.0}
     pool = pool_of(hits, {}, lexical)
     ranked = ranked_from(pool, hits, "Where?")
-    assert to_show(ranked, pool, favour("Where?", ()), Limits(5, 0), MEASURED).places == []
-    places = to_show(ranked, pool, favour("Where?", ()), Limits(100, 2_000), MEASURED).places
+    assert places_to_read(ranked, pool, Favour(), Limits(5, 0), MEASURED) == []
+    places = places_to_read(ranked, pool, Favour(), Limits(100, 2_000), MEASURED)
     assert [(place.thread, place.first, place.last) for place in places] == [("t", 10, 14), ("u", 10, 20)]
 
 
-def reached(wanted: Wanted) -> set[int]:
-    return {position for place in wanted.places for position in range(place.first, place.last + 1)}
+def reached(places: list[Window]) -> set[int]:
+    return {position for place in places for position in range(place.first, place.last + 1)}
 
 
 def test_other_parts_of_a_divided_message_are_read() -> None:
@@ -90,12 +77,24 @@ def test_other_parts_of_a_divided_message_are_read() -> None:
     pool = pool_of(hits, {}, {"a": 3.0, "b": 2.0, "c": 1.0})
     ranked = ranked_from(pool, hits, "Where?")
     limits = Limits(50, 2_000)
-    assert reached(to_show(ranked, pool, favour("Where?", ()), limits, MEASURED)) == {0, 1, 2, 5, 6, 7, 8, 9}
+    assert reached(places_to_read(ranked, pool, Favour(), limits, MEASURED)) == {0, 1, 2, 5, 6, 7, 8, 9}
     pool.divided.add(("t", 3))
-    assert 3 in reached(to_show(ranked, pool, favour("Where?", ()), limits, MEASURED))
+    assert 3 in reached(places_to_read(ranked, pool, Favour(), limits, MEASURED))
 
 
 def test_nothing_found_wants_nothing() -> None:
     assert to_show([], pool_of([], {}, {}), favour("Where?", ()), Limits(50, 2_000), MEASURED) == Wanted(
         frozenset(), []
     )
+
+
+def test_whose_messages_are_asked_for_reaches_further() -> None:
+    """A neighbour may be the named author's: half a point more is the most it can get."""
+    strong, weak = conversation("t", 10), conversation("u", 30)
+    hits = [*strong, weak[15], weak[29]]
+    pool = pool_of(hits, {}, {**{each.id: 5.0 for each in strong}, weak[15].id: 4.9, weak[29].id: 1.0})
+    ranked = ranked_from(pool, hits, "Where?")
+    limits = Limits(11, 0)
+    plain = places_to_read(ranked, pool, Favour(), limits, MEASURED)
+    named = places_to_read(ranked, pool, Favour(author="Ada"), limits, MEASURED)
+    assert reached(plain) < reached(named)

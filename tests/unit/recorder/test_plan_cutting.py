@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -148,6 +149,39 @@ def test_a_checkpoint_further_on_is_another_owners() -> None:
     with pytest.raises(ForeignWrite):
         lane.planned(log[:1])
     assert not lane.store.spoilt
+
+
+def landing_write(seed: int) -> tuple[Lane, Batch] | None:
+    """Another owner's write of which a piece is visible, though not yet its checkpoint; None where it came first."""
+    log = decoded([record(n, turn(turn_id=n)) for n in (10, 11)])
+    lane = Lane(10)
+    lane.apply(log[:1])
+    planned = lane.planned(log[1:])
+    lane.store.rng, lane.store.scheduled = Random(seed), True
+    writes = [PointWrite(i, p) for i, p in planned.points.items()]
+    checkpoint = Checkpoint(partition=PARTITION, next=12)
+    lane.store.write(writes, previous=11, next_=12, checkpoint=checkpoint).send(None)
+    while all(point.rev < 11 for point in lane.store.content.values()):
+        lane.store.step()
+    return None if lane.store.checkpoints[PARTITION] == checkpoint else (lane, log[1:])
+
+
+async def stepping(store: MemoryStore, work: Coroutine[Any, Any, object]) -> None:
+    """Work on with a store that is at its queue meanwhile."""
+    while True:
+        store.step()
+        work.send(None)
+
+
+def test_anothers_write_that_is_landing_is_waited_for_then_told() -> None:
+    met = [found for seed in range(30) if (found := landing_write(seed))]
+    assert met, "in no case was a piece visible before the checkpoint"
+    for lane, batch in met:
+        reading = read(lane.store, PARTITION, batch, SETTINGS, lane.at)
+        for _ in range(50):
+            reading.send(None)
+        with pytest.raises(ForeignWrite):
+            now(stepping(lane.store, reading))
 
 
 def test_a_checkpoint_that_went_back_is_marked_and_stops() -> None:
