@@ -9,8 +9,7 @@ from support.recall_values import AUTHORS, LAW, candidate, conversation
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.choosing import Limits, places_to_read
 from afterturn.consumers.recall.pool import Pool, Thread
-from afterturn.consumers.recall.ranking import Favour, Ranked, favour, rank
-from afterturn.consumers.recall.recipe import MEASURED
+from afterturn.consumers.recall.ranking import Favour, Ranked, Scoring, favour, rank
 from afterturn.consumers.store.search import Window
 from afterturn.schemas.scope import Scope
 
@@ -25,6 +24,11 @@ def pool_of(hits: Iterable[Candidate], dense: dict[str, float], lexical: dict[st
 
 def ranked_from(pool: Pool, candidates: Iterable[Candidate], question: str) -> list[Ranked]:
     return rank(pool.dense, pool.lexical, {each.id: each for each in candidates}, question, AUTHORS)
+
+
+def wanted(pool: Pool, favoured: Favour, limits: Limits) -> list[Window]:
+    scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favoured)
+    return places_to_read(scoring.ranked(pool.candidates), scoring, pool, limits)
 
 
 def within(places: list[Window], messages: Iterable[Candidate]) -> list[Candidate]:
@@ -47,8 +51,7 @@ def test_the_list_is_that_of_reading_everything(data: st.DataObject, limit: int,
     hits = [each for each in everything if each.id in dense or each.id in lexical]
     pool = pool_of(hits, dense, lexical)
 
-    hits_ranked = ranked_from(pool, hits, question)
-    places = places_to_read(hits_ranked, pool, favour(question, AUTHORS), Limits(limit, tokens), MEASURED)
+    places = wanted(pool, favour(question, AUTHORS), Limits(limit, tokens))
 
     read = {each.id: each for each in [*hits, *within(places, everything)]}
     ours = ranked_from(pool, read.values(), question)[:limit]
@@ -62,9 +65,8 @@ def test_a_place_that_cannot_reach_the_answer_is_not_read() -> None:
     hits = [*strong, weak[15], weak[29]]
     lexical = {**{each.id: 5.0 for each in strong}, weak[15].id: 3.0, weak[29].id: 1.0}
     pool = pool_of(hits, {}, lexical)
-    ranked = ranked_from(pool, hits, "Where?")
-    assert places_to_read(ranked, pool, Favour(), Limits(5, 0), MEASURED) == []
-    places = places_to_read(ranked, pool, Favour(), Limits(100, 2_000), MEASURED)
+    assert wanted(pool, Favour(), Limits(5, 0)) == []
+    places = wanted(pool, Favour(), Limits(100, 2_000))
     assert [(place.thread, place.first, place.last) for place in places] == [("t", 10, 14), ("u", 10, 20)]
 
 
@@ -75,26 +77,22 @@ def reached(places: list[Window]) -> set[int]:
 def test_other_parts_of_a_divided_message_are_read() -> None:
     hits = [candidate("a", position=3, ordinal=1), candidate("b", position=4), candidate("c", position=40)]
     pool = pool_of(hits, {}, {"a": 3.0, "b": 2.0, "c": 1.0})
-    ranked = ranked_from(pool, hits, "Where?")
     limits = Limits(50, 2_000)
-    assert reached(places_to_read(ranked, pool, Favour(), limits, MEASURED)) == {0, 1, 2, 5, 6, 7, 8, 9}
+    assert reached(wanted(pool, Favour(), limits)) == {0, 1, 2, 5, 6, 7, 8, 9}
     pool.divided.add(("t", 3))
-    assert 3 in reached(places_to_read(ranked, pool, Favour(), limits, MEASURED))
+    assert 3 in reached(wanted(pool, Favour(), limits))
 
 
 def test_nothing_found_wants_nothing() -> None:
-    assert to_show([], pool_of([], {}, {}), favour("Where?", ()), Limits(50, 2_000), MEASURED) == Wanted(
-        frozenset(), []
-    )
+    assert wanted(pool_of([], {}, {}), Favour(), Limits(50, 2_000)) == []
 
 
 def test_whose_messages_are_asked_for_reaches_further() -> None:
     """A neighbour may be the named author's: half a point more is the most it can get."""
-    strong, weak = conversation("t", 10), conversation("u", 30)
+    strong, weak = conversation("t", 10), conversation("u", 30, "Ben")
     hits = [*strong, weak[15], weak[29]]
-    pool = pool_of(hits, {}, {**{each.id: 5.0 for each in strong}, weak[15].id: 4.9, weak[29].id: 1.0})
-    ranked = ranked_from(pool, hits, "Where?")
+    pool = pool_of(hits, {}, {**{each.id: 5.0 for each in strong}, weak[15].id: 3.0, weak[29].id: 1.0})
     limits = Limits(11, 0)
-    plain = places_to_read(ranked, pool, Favour(), limits, MEASURED)
-    named = places_to_read(ranked, pool, Favour(author="Ada"), limits, MEASURED)
+    plain = wanted(pool, Favour(), limits)
+    named = wanted(pool, Favour(author="Ada"), limits)
     assert reached(plain) < reached(named)

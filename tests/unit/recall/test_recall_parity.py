@@ -3,11 +3,8 @@
 The reference answers with an order; its scores are read where it sorts by them.
 """
 
-import os
-import runpy
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -15,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW, START
+from support.reference_recipe import needs_reference, reference
 
 from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.names import strip_names
@@ -22,11 +20,7 @@ from afterturn.consumers.recall.packing import pack
 from afterturn.consumers.recall.ranking import rank
 from afterturn.consumers.recall.rendering import date_of, render
 
-SHARED = Path(os.environ.get("AFTERTURN_SHARED", Path(__file__).parents[4] / "shared"))
-REFERENCE = SHARED / "reference" / "recall_recipe.py"
-pytestmark = pytest.mark.skipif(
-    not REFERENCE.exists(), reason=f"no reference recipe at {REFERENCE}; AFTERTURN_SHARED names another folder"
-)
+pytestmark = needs_reference
 
 NAMES = ("Caroline", "Melanie", "Jon Snow", "Gina")
 WORDS = ("What", "did", "like", "the pottery", "in May", "'s friend", "and", "say to", "when", "?", "Carolines", "snow")
@@ -42,20 +36,6 @@ class Sample(NamedTuple):
     dense: dict[int, float]
     lexical: dict[int, float]
     question: str
-
-
-def reference() -> tuple[dict[str, Any], list[dict[int, float]]]:
-    """The reference's functions, and the scores it sorts by, call by call."""
-    scores: list[dict[int, float]] = []
-
-    def spy(items: Any, key: Any = None) -> list[int]:
-        if key is not None:
-            scores.append({item: -key(item) for item in items})
-        return sorted(items, key=key)
-
-    functions = runpy.run_path(str(REFERENCE))
-    functions["fuse"].__globals__["sorted"] = spy
-    return functions, scores
 
 
 def conversation(lengths: list[int], pick: Callable[[tuple[str, ...]], str]) -> tuple[list[Turn], dict[str, Candidate]]:
