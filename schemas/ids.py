@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 import orjson
@@ -14,6 +15,9 @@ from afterturn.schemas.scope import Scope
 NAMESPACE = uuid5(NAMESPACE_OID, "afterturn")
 EPOCH_SHIFT = 44
 """rev = epoch · 2^44 + offset: a later epoch is after every offset of an earlier one."""
+
+_REMEMBERED = 8_192
+"""Ids of threads and tenants that are kept: each turn asks for its own several times."""
 
 CommandKey = list[object]
 """A command's idempotency key: (scope, thread, turn_id) of a turn, (source, id) of any other command."""
@@ -52,11 +56,13 @@ def receipt_id(command: Command, ce_source: str, ce_id: str) -> str:
     return memory_id(tenant, command_key(command, ce_source, ce_id), 0)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def thread_id(tenant: str, scope: Scope, thread: str) -> str:
     """The id of a thread's state point."""
     return point_id("thread", tenant, [scope.pairs(), thread], 0)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def tenant_id(tenant: str) -> str:
     """The id of a tenant's state point."""
     return point_id("tenant", tenant, [], 0)

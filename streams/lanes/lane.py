@@ -12,7 +12,7 @@ from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.queue import LaneQueue
 from afterturn.streams.lanes.seam import Applied, Writer
 
-MAX_HEAD = 2_000
+MAX_HEAD = 1_000
 """Records a writer is shown at once; it takes as many as one write holds."""
 
 

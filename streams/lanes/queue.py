@@ -15,7 +15,7 @@ from afterturn.streams.records import Record
 class QueueLimits:
     """When a partition is paused (any limit reached), and resumed (below half of all)."""
 
-    records: int = 2_000
+    records: int = 1_000
     bytes: int = 8 * 2**20
 
 
