@@ -56,10 +56,9 @@ def receipt_id(command: Command, ce_source: str, ce_id: str) -> str:
     return memory_id(tenant, command_key(command, ce_source, ce_id), 0)
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def thread_id(tenant: str, scope: Scope, thread: str) -> str:
     """The id of a thread's state point."""
-    return point_id("thread", tenant, [scope.pairs(), thread], 0)
+    return _thread_id(tenant, tuple(scope.pairs()), thread)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -96,3 +95,8 @@ def digest_of(parts: Sequence[object]) -> str:
 def as_uuid(text: str) -> UUID:
     """A point's id as a UUID."""
     return UUID(text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _thread_id(tenant: str, pairs: tuple[tuple[str, str], ...], thread: str) -> str:
+    return point_id("thread", tenant, [pairs, thread], 0)

@@ -15,7 +15,8 @@ from afterturn.streams.errors import Recoverable, Retry
 from afterturn.streams.kafka import OutRecord, Position, Producer, start_when_available
 
 EVENT_SOURCE = "afterturn/recall"
-_AT_ONCE = 500
+_AT_ONCE, _LINGER_S = 500, 0.5
+"""Events are sent by the batch: one by one they would cost the answers after them more than all the ranking."""
 
 
 class EventQueue:
@@ -26,6 +27,7 @@ class EventQueue:
         self._topic = topic
         self._metrics = metrics
         self._waiting: asyncio.Queue[MemoryEvent] = asyncio.Queue(entries)
+        self._sending: asyncio.Task[None] | None = None
 
     def announce(self, event: MemoryEvent) -> None:
         """Take an event and return at once."""
@@ -43,13 +45,17 @@ class EventQueue:
         """
         await start_when_available(self._connect, on_wait=on_wait)
         while True:
-            first = await self._waiting.get()
-            await self._send_all([first, *self._taken(_AT_ONCE - 1)])
+            await asyncio.sleep(_LINGER_S)
+            if events := self._taken(_AT_ONCE):
+                self._sending = asyncio.create_task(self._send_all(events))
+                await asyncio.shield(self._sending)
 
     async def close(self, seconds: float) -> None:
         """Send what still waits, within so many seconds, and disconnect; the rest is dropped and counted."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
+                if self._sending is not None:
+                    await self._sending
                 await self._send_all(self._taken())
         await self._producer.close()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+
+from pydantic import ValidationError
 
 from afterturn.consumers.recall.candidates import time_order
 from afterturn.consumers.recall.packing import pack
@@ -14,7 +16,6 @@ from afterturn.consumers.recall.rendering import render
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.parts import Source
 from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, ScoreParts, resolve_time
 
 _FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour")
@@ -68,22 +69,17 @@ class Selection:
     """What of a ranking an answer shows: a list of so many, and what fits into the text."""
 
     def __init__(self, ranked: Sequence[Ranked], limit: int, max_tokens: int, recipe: Recipe) -> None:
-        self.listed = ranked[:limit]
-        self.in_text = frozenset(pack([entry.candidate for entry in ranked], max_tokens, recipe).ids)
+        self._listed = ranked[:limit]
+        self._in_text = frozenset(pack([entry.candidate for entry in ranked], max_tokens, recipe).ids)
         self._ranked = ranked
 
-    def ids(self) -> set[str]:
-        """The memories shown, in either."""
-        return {*self.in_text, *(entry.candidate.id for entry in self.listed)}
-
     def answer(self, pool: Pool, *, explain: bool) -> Answer:
-        """The answer; a memory whose content could not be read, as it has gone meanwhile, is left out."""
-        texts = {id_: payload["content"] for id_, payload in pool.payloads.items() if id_ in self.in_text}
+        """The answer, with the texts of the pool."""
+        texts = {id_: pool.payloads[id_]["content"] for id_ in self._in_text}
         text = render((entry.candidate for entry in self._ranked if entry.candidate.id in texts), texts)
         memories = tuple(
             memory_of(entry, pool.payloads[entry.candidate.id], in_text=entry.candidate.id in texts, explain=explain)
-            for entry in self.listed
-            if entry.candidate.id in pool.payloads
+            for entry in self._listed
         )
         return Answer.model_construct(
             memories=memories, text=text, tokens=tokens_of(len(text)), degraded=(), took_ms=0.0
@@ -91,35 +87,34 @@ class Selection:
 
 
 def memory_of(entry: Ranked, payload: Payload, *, in_text: bool, explain: bool) -> RecalledMemory:
-    """One memory of an answer. Not validated: it comes from the store, where it was validated."""
-    source = payload.get("source")
-    return RecalledMemory.model_construct(
-        id=entry.candidate.id,
-        text=payload["content"],
-        kind=entry.candidate.kind,
-        type=payload.get("type") or entry.candidate.kind,
-        author=payload.get("author"),
-        role=payload.get("role"),
-        thread=payload.get("thread"),
-        turn_id=payload.get("turn_id"),
-        position=payload.get("position"),
-        occurred_at=entry.candidate.occurred_at if "occurred_at" in payload else None,
-        importance=payload.get("importance", 0.5),
-        confidence=payload.get("confidence", 1.0),
-        tags=tuple(payload.get("tags", ())),
-        source=None if source is None else Source.model_construct(**source),
-        found_by=found_by(entry.found_by),
-        score=entry.score,
-        in_text=in_text,
-        parts=ScoreParts.model_construct(**entry.parts._asdict()) if explain else None,
-    )
+    """One memory of an answer. What a later version has stored and this one doesn't know is passed through."""
+    candidate = entry.candidate
+    fields = {
+        "id": candidate.id,
+        "text": payload["content"],
+        "kind": candidate.kind,
+        "type": payload.get("type") or candidate.kind,
+        "author": payload.get("author"),
+        "role": payload.get("role"),
+        "thread": payload.get("thread"),
+        "turn_id": payload.get("turn_id"),
+        "position": payload.get("position"),
+        "occurred_at": candidate.occurred_at if "occurred_at" in payload else None,
+        "importance": payload.get("importance", 0.5),
+        "confidence": payload.get("confidence", 1.0),
+        "tags": tuple(payload.get("tags", ())),
+        "source": payload.get("source"),
+        "found_by": found_by(entry.found_by),
+        "score": entry.score,
+        "in_text": in_text,
+        "parts": ScoreParts(**entry.parts._asdict()) if explain else None,
+    }
+    try:
+        return RecalledMemory.model_validate(fields)  # faster than model_construct
+    except ValidationError:
+        return RecalledMemory.model_construct(None, **fields)
 
 
 def found_by(arms: Collection[FoundBy]) -> tuple[FoundBy, ...]:
     """What found a memory, in a fixed order."""
     return tuple(arm for arm in _FOUND_BY if arm in arms)
-
-
-def without(ranked: Iterable[Ranked], gone: Collection[str]) -> list[Ranked]:
-    """A ranking without these."""
-    return [entry for entry in ranked if entry.candidate.id not in gone]

@@ -28,6 +28,13 @@ from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
 from afterturn.streams.errors import Retry
 
+SERVED = replace(MEASURED, candidates=50, best=5)
+"""The recipe as it is served: half the hits and a quarter of the windows, which halves what an answer costs.
+
+On LoCoMo with WordLlama, 1,536 questions, beside 100 hits and 20 windows: R@10 .774 (.776), R@20 .839 (.835), R@2k .904
+(.903), A@2k .848 (.850), category 5 R@2k .951 (.933).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Seams:
@@ -50,7 +57,7 @@ class _Unscoped(Exception):  # noqa: N818 - a refusal on its way out
 class Recall:
     """Answers queries. It never writes, and names what an answer lacks instead of failing."""
 
-    def __init__(self, seams: Seams, settings: RecallSettings, recipe: Recipe = MEASURED) -> None:
+    def __init__(self, seams: Seams, settings: RecallSettings, recipe: Recipe = SERVED) -> None:
         self._seams = seams
         self._timeout = settings.answer_timeout
         self._reader = Reader(seams.store, seams.embedder, recipe, embed_timeout=settings.embed_timeout)

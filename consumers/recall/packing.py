@@ -39,8 +39,9 @@ def pack(candidates: Sequence[Candidate], max_tokens: int, recipe: Recipe = MEAS
     chosen: list[str] = []
     headed: set[tuple[str, int]] = set()
     for candidate in candidates:
-        block = session(candidate)
-        cost = line_cost(candidate) + (0 if block in headed else header_cost(candidate))
+        cost = line_cost(candidate)
+        if cost <= left and (block := session(candidate)) not in headed:
+            cost += header_cost(candidate)
         if cost <= left:
             left -= cost
             headed.add(block)

@@ -13,6 +13,7 @@ from afterturn.consumers.store.read import Hit, SearchHits
 from afterturn.schemas.scope import DIMENSIONS, Scope
 
 Payload = Mapping[str, Any]
+_NO_SCOPE = Scope()
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """When something happened that does not say so."""
 
@@ -27,14 +28,14 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The hits of a search, and what was read of memories since.
+    """The hits of a search, and their neighbours as far as they were read.
 
     Attributes:
-        candidates: what ranking knows, by id; the order is that of reading.
+        candidates: what ranking knows, by id.
         dense, lexical: the arms' scores by id.
         threads: threads by their key in the candidates.
         divided: places that hold a message in several parts; of its parts, hits may be some.
-        payloads: what an answer shows, of those whose content was read.
+        payloads: what an answer shows, by id.
     """
 
     candidates: dict[str, Candidate] = field(default_factory=dict)
@@ -47,27 +48,29 @@ class Pool:
     @classmethod
     def of(cls, found: SearchHits) -> Pool:
         """The pool of a search's hits."""
-        pool = cls()
-        for hits, scores in ((found.dense, pool.dense), (found.lexical, pool.lexical)):
-            for hit in hits:
-                scores[hit.id] = hit.score
-                if hit.id not in pool.candidates:
-                    pool._put(hit.id, hit.payload)
+        pool = cls(
+            dense={hit.id: hit.score for hit in found.dense}, lexical={hit.id: hit.score for hit in found.lexical}
+        )
+        pool.add(found.lexical)
+        pool.add(found.dense)
         return pool
 
-    def add(self, read: Iterable[Hit]) -> None:
-        """Take in memories that were read with their content."""
+    def add(self, read: Iterable[Hit]) -> dict[str, Candidate]:
+        """Take in what was read and isn't there yet; returns that."""
+        new: dict[str, Candidate] = {}
         for hit in read:
-            self.payloads[hit.id] = hit.payload
-            self._put(hit.id, hit.payload)
-
-    def _put(self, identity: str, payload: Payload) -> None:
-        key = thread_key(payload)
-        if key and key not in self.threads:
-            self.threads[key] = Thread(payload["thread"], Scope.model_validate(payload.get("scope") or {}))
-        if (payload.get("parts") or 1) > 1:
-            self.divided.add((key, payload.get("position", 0)))
-        self.candidates[identity] = candidate_of(identity, payload, key)
+            identity, payload = hit.id, hit.payload
+            if identity not in self.candidates and identity not in new:
+                key = thread_key(payload)
+                if key and key not in self.threads:
+                    scope = payload.get("scope")
+                    self.threads[key] = Thread(payload["thread"], Scope.model_validate(scope) if scope else _NO_SCOPE)
+                if payload.get("parts", 1) > 1:
+                    self.divided.add((key, payload.get("position", 0)))
+                new[identity] = candidate_of(identity, payload, key)
+                self.payloads[identity] = payload
+        self.candidates.update(new)
+        return new
 
 
 def thread_key(payload: Payload) -> str:

@@ -1,12 +1,15 @@
 """The recall recipe: from two lists of hits to one ranking."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afterturn.consumers.recall.asker import speaks_of_asker
 from afterturn.consumers.recall.candidates import Candidate, Candidates
 from afterturn.consumers.recall.fusion import Fused, Hits, fuse
-from afterturn.consumers.recall.kernel import Place, by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.kernel import Place, Window, by_thread, gain, place_scores, windows
 from afterturn.consumers.recall.names import named_authors
 from afterturn.consumers.recall.recipe import MEASURED, Recipe
 from afterturn.schemas.query import FoundBy
@@ -87,49 +90,81 @@ def rank(
         and no bonus, so that a tenant's one memory is recalled. A message found by neighbours alone has gained
         something from them.
     """
-    fused = fuse(dense, lexical, recipe)
-    author, role = favour(question, authors)
-    by_word, by_sense = fused.lexical, fused.dense
-    ranked = []
-    for identity, candidate, gained in _considered(candidates, fused, recipe):
-        words, sense = by_word.get(identity, 0.0), by_sense.get(identity, 0.0)
-        score = words + sense + gained
-        bonus = malus = 0.0
-        if score > 0:
-            if candidate.author == author:
-                bonus = recipe.author
-            elif candidate.role == role:
-                bonus = recipe.first_person
-            if candidate.short_question:
-                malus = -recipe.question
-        found_by = fused.found_by(identity)
-        ranked.append(Ranked(candidate, score + bonus + malus, words, sense, gained, bonus, malus, found_by))
-    ranked.sort(key=_best_then_newest, reverse=True)
-    return ranked
+    return Scoring.of(dense, lexical, candidates, favour(question, authors), recipe).ranked(candidates)
 
 
-def _considered(candidates: Candidates, fused: Fused, recipe: Recipe) -> Iterator[tuple[str, Candidate, float]]:
-    """Yield the hits, and what gains from them in their windows: id, candidate, gain."""
-    places = place_scores(fused.scores, candidates)
-    threads, near = by_thread(places), _near(places, recipe)
-    scores, kernel = fused.scores, recipe.kernel
-    for identity, candidate in candidates.items():
-        thread_key, position = candidate.thread_key, candidate.position
-        found = identity in scores
-        if found or (thread_key, position) in near:
-            gained = gain(threads[thread_key], position, kernel) if thread_key else 0.0
-            if found or gained > 0:
-                yield identity, candidate, gained
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What a search's hits make of any memory: they alone give scores, so it stays as it is whatever is read later.
+
+    Attributes:
+        fused: The hits' scores.
+        places: The same by place.
+        threads: The same by thread, then position.
+        around: The windows of the best places.
+        favour: Whose messages are asked for.
+        recipe: The numbers.
+    """
+
+    fused: Fused
+    places: Mapping[Place, float]
+    threads: Mapping[str, Mapping[int, float]]
+    around: Sequence[Window]
+    favour: Favour
+    recipe: Recipe
+
+    @classmethod
+    def of(
+        cls, dense: Hits, lexical: Hits, candidates: Candidates, favoured: Favour, recipe: Recipe = MEASURED
+    ) -> Scoring:
+        """The scoring of a search: its arms' scores by id, and what is known of its hits."""
+        fused = fuse(dense, lexical, recipe)
+        places = place_scores(fused.scores, candidates)
+        around = windows(places, recipe.best, len(recipe.kernel))
+        return cls(fused, places, by_thread(places), around, favoured, recipe)
+
+    def ranked(self, candidates: Candidates) -> list[Ranked]:
+        """Return the hits and neighbours among these, best first; equal scores stand newest first."""
+        recipe, fused = self.recipe, self.fused
+        author, role = self.favour
+        ranked = []
+        for identity, candidate, gained in self._considered(candidates):
+            words, sense = fused.lexical.get(identity, 0.0), fused.dense.get(identity, 0.0)
+            score = words + sense + gained
+            bonus = malus = 0.0
+            if score > 0:
+                if candidate.author == author:
+                    bonus = recipe.author
+                elif candidate.role == role:
+                    bonus = recipe.first_person
+                if candidate.short_question:
+                    malus = -recipe.question
+            found_by = fused.found_by(identity)
+            ranked.append(Ranked(candidate, score + bonus + malus, words, sense, gained, bonus, malus, found_by))
+        ranked.sort(key=best_then_newest, reverse=True)
+        return ranked
+
+    def _considered(self, candidates: Candidates) -> Iterator[tuple[str, Candidate, float]]:
+        """Yield the hits, and what gains from them in their windows: id, candidate, gain."""
+        scores, threads, kernel = self.fused.scores, self.threads, self.recipe.kernel
+        near = self._near() if any(identity not in scores for identity in candidates) else frozenset()
+        for identity, candidate in candidates.items():
+            thread_key, position = candidate.thread_key, candidate.position
+            found = identity in scores
+            if found or (thread_key, position) in near:
+                gained = gain(threads[thread_key], position, kernel) if thread_key else 0.0
+                if found or gained > 0:
+                    yield identity, candidate, gained
+
+    def _near(self) -> frozenset[Place]:
+        return frozenset(
+            (window.thread_key, position)
+            for window in self.around
+            for position in range(window.from_position, window.to_position + 1)
+        )
 
 
-def _near(places: Mapping[Place, float], recipe: Recipe) -> set[Place]:
-    return {
-        (window.thread_key, position)
-        for window in windows(places, recipe.best, len(recipe.kernel))
-        for position in range(window.from_position, window.to_position + 1)
-    }
-
-
-def _best_then_newest(ranked: Ranked) -> tuple[object, ...]:
+def best_then_newest(ranked: Ranked) -> tuple[object, ...]:
+    """Sort key, to be reversed: the score; between equals what happened last, then the place in the thread."""
     candidate = ranked.candidate
     return ranked.score, candidate.occurred_at, candidate.position, -candidate.ordinal, candidate.id

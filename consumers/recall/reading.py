@@ -1,18 +1,17 @@
-"""What is read for an answer: one search, then one read of what may be shown."""
+"""What is read for an answer: one search, then what may be shown of the hits' neighbours."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from afterturn.consumers.recall.answering import Selection, newest_first, without
-from afterturn.consumers.recall.choosing import Limits, to_show
+from afterturn.consumers.recall.answering import Selection, newest_first
+from afterturn.consumers.recall.choosing import Limits, places_to_read
 from afterturn.consumers.recall.names import strip_names
 from afterturn.consumers.recall.outcomes import Reply
 from afterturn.consumers.recall.packing import unseen
 from afterturn.consumers.recall.pool import Pool
-from afterturn.consumers.recall.ranking import Favour, Ranked, favour, rank
+from afterturn.consumers.recall.ranking import Ranked, Scoring, best_then_newest, favour
 from afterturn.consumers.recall.recipe import Recipe
 from afterturn.consumers.store.answers import AnswerStore
 from afterturn.consumers.store.read import Arm
@@ -66,36 +65,27 @@ class Reader:
         usage = Usage(embedder_calls=1, embedded_tokens=tokens_of(len(stripped))) if embedded else Usage()
         sparse = (words.indices, words.values) if words else None
         limit = min(MOST_HITS, self._recipe.candidates + len(query.seen))
-        found = await self._store.search(search, dense, sparse, limit)
-        lacks = [] if embedded else ["vector"]
-        lacks.extend(_LACKS[arm] for arm in found.failed)
-        asked = _Asked(question, tuple(authors), query, Pool.of(found), self._recipe)
-        if not asked.pool.candidates:
-            return Reply(lacks=tuple(lacks), usage=usage)
-        ranked, complete = await self._fetch(search, asked)
-        lacks.extend(() if complete else ("neighbour",))
-        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
-        if late := selection.ids() - asked.pool.payloads.keys():
-            asked.pool.add(await self._store.shown(search, sorted(late)))
-        return Reply(selection.answer(asked.pool, explain=query.explain), tuple(lacks), usage)
-
-    async def _fetch(self, search: Search, asked: _Asked) -> tuple[list[Ranked], bool]:
-        """Read what may be shown into the pool; the ranking then, and whether it holds the neighbours."""
-        pool, ranked = asked.pool, asked.ranked()
-        wanted = to_show(ranked, pool, asked.favoured(), asked.limits(), self._recipe)
-        hits = len(pool.candidates)
+        found = await self._store.hits(search, dense, sparse, limit)
+        lacks = [*([] if embedded else ["vector"]), *(_LACKS[arm] for arm in found.failed)]
+        pool = Pool.of(found)
+        scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favour(question, authors), self._recipe)
+        ranked = unseen(scoring.ranked(pool.candidates), query.seen)
         try:
-            pool.add(await self._store.shown(search, wanted.ids, wanted.places))
-            complete = True
+            ranked = await self._with_neighbours(search, query, pool, scoring, ranked)
         except Retry:
-            if not wanted.places:
-                raise
-            pool.add(await self._store.shown(search, wanted.ids))
-            complete = False
-        if len(pool.candidates) > hits:
-            ranked = asked.ranked()
-        gone = wanted.ids - pool.payloads.keys()  # removed since they were found
-        return without(ranked, gone) if gone else ranked, complete
+            lacks.append("neighbour")
+        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
+        return Reply(selection.answer(pool, explain=query.explain), tuple(lacks), usage)
+
+    async def _with_neighbours(
+        self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked]
+    ) -> list[Ranked]:
+        """The ranking of the hits with what stands around them, which is read into the pool."""
+        places = places_to_read(ranked, scoring, pool, Limits(query.limit, query.max_tokens))
+        read = pool.add(await self._store.around(search, places))
+        if not read:
+            return ranked
+        return sorted([*ranked, *unseen(scoring.ranked(read), query.seen)], key=best_then_newest, reverse=True)
 
     async def _embed(self, text: str) -> tuple[Vector | None, bool]:
         """The vector, None where the text has none; and whether the embedder did its work in time."""
@@ -104,25 +94,3 @@ class Reader:
                 return await self._embedder.embed_query(text), True
         except (Retry, TimeoutError):
             return None, False
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question and what was found for it."""
-
-    question: str
-    authors: tuple[str, ...]
-    query: Query
-    pool: Pool
-    recipe: Recipe
-
-    def ranked(self) -> list[Ranked]:
-        pool = self.pool
-        everything = rank(pool.dense, pool.lexical, pool.candidates, self.question, self.authors, self.recipe)
-        return unseen(everything, self.query.seen) if self.query.seen else everything
-
-    def favoured(self) -> Favour:
-        return favour(self.question, self.authors)
-
-    def limits(self) -> Limits:
-        return Limits(self.query.limit, self.query.max_tokens)

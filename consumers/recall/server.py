@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -43,6 +44,7 @@ async def serve_recall(
     metrics = RecallMetrics(CollectorRegistry())
     desk = Desk(settings, metrics, Health(metrics))
     async with AsyncExitStack() as resources:
+        resources.enter_context(_rare_collections())
         parts = _Parts(service, kafka, store, desk, resources)
         async with serving(create_app(desk), settings.host, settings.port) as port:
             _LOG.info("recall: listening on http://%s:%d", settings.host, port)
@@ -64,6 +66,17 @@ async def _until(stop: asyncio.Event, failed: asyncio.Future[None], *parts: Coro
             task.cancel()
         await asyncio.gather(ending, *running, return_exceptions=True)
         failed.cancel()
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """An answer makes thousands of short-lived objects and no cycles: looking for these takes a fifth of its time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(20_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _later(error: Retry, delay: float) -> None:

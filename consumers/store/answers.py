@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from afterturn.consumers.store import filters, points
-from afterturn.consumers.store.read import Hit, ReadStore
+from afterturn.consumers.store.read import Hit, ReadStore, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.schemas.ids import checkpoint_id
 from afterturn.schemas.points import Checkpoint
@@ -23,14 +23,19 @@ SHOWN_FIELDS = (
 class AnswerStore(ReadStore):
     """The store as an answer is made from it. Every method raises as those of ``ReadStore`` do."""
 
-    async def shown(self, search: Search, ids: Collection[str], places: Sequence[Window] = ()) -> list[Hit]:
-        """These memories and those at these places, as far as the search may see them; hits carry ``SHOWN_FIELDS``."""
-        chosen = [*_places(places), *([filters.has_id(ids)] if ids else ())]
-        if not chosen:
+    async def hits(
+        self, search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int
+    ) -> SearchHits:
+        """``search``, with all an answer may show: most hits are shown, and one larger answer is cheaper than two."""
+        return await self.search(search, dense, sparse, limit, SHOWN_FIELDS)
+
+    async def around(self, search: Search, places: Sequence[Window]) -> list[Hit]:
+        """The memories at these places, as far as the search may see them; hits carry ``SHOWN_FIELDS``."""
+        if not places:
             return []
         body = {
-            "filter": filters.all_of(*filters.searched(search), filters.one_of(*chosen)),
-            "limit": len(ids) + (MAX_PLACES if places else 0),
+            "filter": filters.all_of(*filters.searched(search), filters.one_of(*_places(places))),
+            "limit": MAX_PLACES,
             "with_payload": list(SHOWN_FIELDS),
             "with_vector": False,
         }

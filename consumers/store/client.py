@@ -1,7 +1,7 @@
 """The open client, and the one place where its errors are translated.
 
-Administration goes through the client's own methods; what runs for every batch and every question is sent as JSON
-through its HTTP layer: building and parsing its models costs more time than the store takes to answer.
+Administration goes through Qdrant's client; what runs for every batch and every question is sent as JSON on connections
+of our own (``wire``): building and parsing the client's models costs more time than the store takes to answer.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from afterturn.consumers.store.errors import INIT, NoCollection, StoreAway, StoreRefused, WrongStore
 from afterturn.consumers.store.settings import StoreSettings
+from afterturn.consumers.store.wire import Answer, BadAnswer, Wire
 from afterturn.streams.errors import BadSettings, Recoverable, Stop
 
 _KEEPALIVE_S = 3  # below every server's own, so that a request never meets a connection that is being closed
@@ -31,8 +32,8 @@ _MAX_WHY = 300
 _AWAY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_OURS = re.compile(r"dimension error|not existing vector name|index required|no appropriate index", re.IGNORECASE)
 _QUOTED = re.compile(r'string "(?:[^"\\]|\\.)*"?')
-_JSON = {"content-type": "application/json"}
-_DURABLE = {"wait": "true", "ordering": "strong"}
+_DURABLE = "?wait=true&ordering=strong"
+_OK = 200
 
 
 class StoreClient:
@@ -43,8 +44,9 @@ class StoreClient:
         alias: the collection's name in every request.
     """
 
-    def __init__(self, api: AsyncQdrantClient, alias: str, timeout: float) -> None:
+    def __init__(self, api: AsyncQdrantClient, wire: Wire, alias: str, timeout: float) -> None:
         self.api = api
+        self._wire = wire
         self.alias = alias
         self._timeout = timeout
 
@@ -68,7 +70,7 @@ class StoreClient:
         Raises:
             StoreAway, StoreRefused, WrongStore: see ``errors``.
         """
-        return await self._send(operation, "POST", path, body, {})
+        return await self._send(operation, "POST", path, body, again=True)
 
     async def change(self, operation: str, method: str, path: str, body: object) -> None:
         """Send a write and return once it is applied and durable.
@@ -77,25 +79,21 @@ class StoreClient:
             StoreAway: also where it was taken but not completed in time.
             StoreRefused, WrongStore: see ``errors``.
         """
-        result = await self._send(operation, method, path, body, _DURABLE)
+        result = await self._send(operation, method, path + _DURABLE, body, again=False)
         if result.get("status") != "completed":
             raise StoreAway(operation, str(result.get("status")))
 
-    async def _send(self, operation: str, method: str, path: str, body: object, query: dict[str, str]) -> Any:  # noqa: ANN401
-        async with self.call(operation) as api:
-            answer = await api.http.client.request(
-                type_=dict[str, Any],
-                method=method,
-                url="/collections/{name}/points" + path,
-                path_params={"name": self.alias},
-                params=query,
-                headers=_JSON,
-                content=orjson.dumps(body),
-            )
-        return answer["result"]
+    async def _send(self, operation: str, method: str, path: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
+        where = f"/collections/{self.alias}/points{path}"
+        async with self.call(operation):
+            answer = await self._wire.send(method, where, orjson.dumps(body), again=again)
+            if answer.status != _OK:
+                raise _refused(operation, self.alias, answer)
+            return _result(operation, answer)
 
     async def close(self) -> None:
         """Close every connection; calls that are on their way fail."""
+        await self._wire.close()
         await self.api.close()
 
 
@@ -106,6 +104,8 @@ def open_client(settings: StoreSettings) -> StoreClient:
         BadSettings: ``QDRANT_URL`` is no URL.
     """
     key = settings.api_key.get_secret_value() if settings.api_key else None
+    if key and not (key.isascii() and key.isprintable()):
+        raise BadSettings("QDRANT_API_KEY", "it holds characters a header cannot carry")
     with warnings.catch_warnings():
         # A key over plain HTTP is the operator's decision: inside one host or a mesh it is usual.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
@@ -120,7 +120,7 @@ def open_client(settings: StoreSettings) -> StoreClient:
             )
         except ValueError as error:
             raise BadSettings("QDRANT_URL", f"it is no URL ({type(error).__name__})") from None
-    return StoreClient(api, settings.alias, settings.timeout)
+    return StoreClient(api, Wire(settings.url, {"api-key": key} if key else {}), settings.alias, settings.timeout)
 
 
 @asynccontextmanager
@@ -143,16 +143,34 @@ def _translated(operation: str, alias: str) -> Iterator[None]:
         raise refusal(operation, alias, error.status_code or 0, error.content) from None
     except ResponseHandlingException as error:
         raise _unanswered(operation, error.source) from None
-    except JSONDecodeError as error:
+    except (OSError, EOFError, BadAnswer, JSONDecodeError) as error:
         raise StoreAway(operation, type(error).__name__) from None
+
+
+def _result(operation: str, answer: Answer) -> Any:  # noqa: ANN401 - any JSON
+    body = orjson.loads(answer.content)
+    if not isinstance(body, dict) or "result" not in body:
+        raise _foreign(operation)
+    return body["result"]
+
+
+def _refused(operation: str, alias: str, answer: Answer) -> Recoverable | Stop:
+    after = answer.headers.get("retry-after", "")
+    if after.isdecimal():
+        return StoreAway(operation, str(answer.status), retry_after=int(after))
+    return refusal(operation, alias, answer.status, answer.content)
 
 
 def _unanswered(operation: str, source: Exception) -> Recoverable | Stop:
     if isinstance(source, httpx.UnsupportedProtocol):
         return BadSettings("QDRANT_URL", "it must begin with http:// or https://")
     if isinstance(source, ValidationError):
-        return WrongStore(f"The answer to {operation} is not one of a Qdrant this client knows: compare the versions.")
+        return _foreign(operation)
     return StoreAway(operation, type(source).__name__)
+
+
+def _foreign(operation: str) -> WrongStore:
+    return WrongStore(f"The answer to {operation} is not one of a Qdrant this client knows: compare the versions.")
 
 
 def refusal(operation: str, alias: str, status: int, content: bytes) -> Recoverable | Stop:

@@ -5,7 +5,7 @@ A test checks that each is one the client's own models accept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
@@ -147,12 +147,17 @@ def searched(search: Search) -> list[Condition]:
     return [
         tenant_is(search.tenant),
         match("point", "memory"),
-        any_of("status", search.statuses),
+        _status(search.statuses),
         *(match(f"scope.{dimension}", value) for dimension, value in search.scope),
         *_listed(search),
         *(match("tags", tag) for tag in search.tags_all or ()),
         *_bounded(search),
     ]
+
+
+def _status(statuses: Sequence[str]) -> Condition:
+    # Every memory of a tenant is tested: one value is tested in half the time of a list of one.
+    return match("status", statuses[0]) if len(statuses) == 1 else any_of("status", statuses)
 
 
 def _listed(search: Search) -> list[Condition]:

@@ -94,12 +94,17 @@ class ReadStore:
         return int(answer["count"])
 
     async def search(
-        self, search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int = 100
+        self,
+        search: Search,
+        dense: Sequence[float] | None,
+        sparse: SparseVector | None,
+        limit: int = 100,
+        fields: Sequence[str] = RANKING_FIELDS,
     ) -> SearchHits:
         """Both arms in one request, each filtered inside the search; an arm without a vector is left out.
 
         Where the request is refused or fails, each arm is tried once alone, so that one that works still answers.
-        Lexical weights are those of the tenant's own corpus. Hits carry ``RANKING_FIELDS``.
+        Lexical weights are those of the tenant's own corpus. Hits carry ``fields``.
 
         Raises:
             WrongDimension: the question's vector has another size than the collection's.
@@ -107,7 +112,7 @@ class ReadStore:
         """
         if dense is not None and len(dense) != self._dimension:
             raise WrongDimension(self._client.alias, len(dense), self._dimension)
-        arms = _arms(search, dense, sparse, limit)
+        arms = _arms(search, dense, sparse, limit, fields)
         if not arms:
             return SearchHits()
         try:
@@ -158,9 +163,9 @@ class ReadStore:
 
 
 def _arms(
-    search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int
+    search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int, fields: Sequence[str]
 ) -> dict[Arm, dict[str, Any]]:
-    common = {"filter": filters.all_of(*filters.searched(search)), "limit": limit, "with_payload": list(RANKING_FIELDS)}
+    common = {"filter": filters.all_of(*filters.searched(search)), "limit": limit, "with_payload": list(fields)}
     arms: dict[Arm, dict[str, Any]] = {}
     if dense is not None:
         arms["dense"] = {**common, "query": {"nearest": dense}, "using": points.DENSE}

@@ -101,7 +101,7 @@ def test_a_search_always_names_the_tenant_and_an_active_memory() -> None:
     assert conditions == [
         {"key": "tenant", "match": {"value": "t"}},
         {"key": "point", "match": {"value": "memory"}},
-        {"key": "status", "match": {"any": ["active"]}},
+        {"key": "status", "match": {"value": "active"}},
     ]
 
 
