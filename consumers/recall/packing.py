@@ -40,7 +40,8 @@ def pack(candidates: Sequence[Candidate], max_tokens: int, recipe: Recipe = MEAS
     headed: set[tuple[str, int]] = set()
     for candidate in candidates:
         cost = line_cost(candidate)
-        if cost <= left and (block := session(candidate)) not in headed:
+        block = session(candidate)
+        if block not in headed:
             cost += header_cost(candidate)
         if cost <= left:
             left -= cost

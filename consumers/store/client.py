@@ -1,7 +1,7 @@
 """The open client, and the one place where its errors are translated.
 
-Administration goes through Qdrant's client; what runs for every batch and every question is sent as JSON on connections
-of our own (``wire``): building and parsing the client's models costs more time than the store takes to answer.
+Administration goes through Qdrant's client; what runs for every batch and every question is sent as JSON by aiohttp
+(``wire``): building and parsing the client's models costs more time than the store takes to answer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from json import JSONDecodeError
 from typing import Any
 
+import aiohttp
 import httpx
 import orjson
 from pydantic import ValidationError
@@ -24,7 +25,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from afterturn.consumers.store.errors import INIT, NoCollection, StoreAway, StoreRefused, WrongStore
 from afterturn.consumers.store.settings import StoreSettings
-from afterturn.consumers.store.wire import Answer, BadAnswer, Wire
+from afterturn.consumers.store.wire import Answer, Wire
 from afterturn.streams.errors import BadSettings, Recoverable, Stop
 
 _KEEPALIVE_S = 3  # below every server's own, so that a request never meets a connection that is being closed
@@ -143,7 +144,7 @@ def _translated(operation: str, alias: str) -> Iterator[None]:
         raise refusal(operation, alias, error.status_code or 0, error.content) from None
     except ResponseHandlingException as error:
         raise _unanswered(operation, error.source) from None
-    except (OSError, EOFError, BadAnswer, JSONDecodeError) as error:
+    except (aiohttp.ClientError, JSONDecodeError) as error:
         raise StoreAway(operation, type(error).__name__) from None
 
 

@@ -128,3 +128,11 @@ async def test_authors_of_the_awaited_turn_are_known_at_once(bench: Bench, tenan
     assert answer.memories[0].author == "Ben"
     assert answer.memories[0].parts is not None
     assert answer.memories[0].parts.author == 0.5
+
+
+async def test_a_turn_published_again_has_not_arrived_before_its_place_on_the_log(bench: Bench, tenant: str) -> None:
+    """What was published between the two is awaited with it."""
+    (first,) = await bench.remembering.remember(tenant, ["It was said once"])
+    again = Token(0, first.partition, OFFSET * 1_000, first.receipt)
+    answer = await bench.recall_with(QUICK).answer(tenant, Query(text="What was said?", after=str(again)), NOW)
+    assert answer.degraded == ("after",)

@@ -264,3 +264,11 @@ async def test_a_long_message_in_parts_is_recalled_by_its_parts(bench: Bench, te
     answer = await bench.ask(tenant, "Where lies the treasure?")
     assert texts(answer)[0] == "The treasure lies below the lighthouse"
     assert {memory.position for memory in answer.memories} == {7}
+
+
+async def test_the_newest_that_were_seen_make_room_for_older_ones(bench: Bench, tenant: str) -> None:
+    await bench.remembering.remember(tenant, [f"note {n}" for n in range(205)])
+    seen: list[str] = []
+    while page := (await bench.ask(tenant, None, limit=100, max_tokens=0, seen=seen)).memories:
+        seen += [memory.id for memory in page]
+    assert len(seen) == len(set(seen)) == 205

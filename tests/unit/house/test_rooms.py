@@ -18,6 +18,7 @@ BELOW = {"schemas": {"schemas"}, "streams": {"schemas", "streams"}, "consumers":
 ONE_IMPORTER = {
     "aiokafka": "streams/kafka/",
     "qdrant_client": "consumers/store/",
+    "aiohttp": "consumers/store/",
     "qdrant_edge": ("consumers/dev/store/", "consumers/text/lexical.py"),
     "wordllama": "consumers/text/",
     "fastembed": "consumers/text/",
@@ -67,7 +68,7 @@ def test_the_light_client_imports_nothing_heavy() -> None:
     """An agent's imports bring no Qdrant, FastAPI, numpy or embedder with them."""
     script = (
         "import sys, afterturn.streams, afterturn.schemas.commands, afterturn.consumers.cli.app\n"
-        "print([m for m in ('qdrant_client','qdrant_edge','fastapi','uvicorn','numpy','wordllama','prometheus_client') "
+        "print([m for m in ('qdrant_client','qdrant_edge','aiohttp','fastapi','uvicorn','numpy','wordllama') "
         "if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
