@@ -6,6 +6,7 @@ of it in its models and its HTTP library's parser; aiohttp, whose parser is comp
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,6 +19,7 @@ KEPT_S = 3.0
 """Seconds a connection is kept while nothing is sent: below every server's own, so that none is met closing."""
 _MOST = 100
 _PORT = 6_333
+_IN_ONE_GO = 2**20
 _UNBOUNDED = aiohttp.ClientTimeout(total=None)  # whoever calls bounds a call from its first byte to its last
 _HEADERS = {"content-type": "application/json", "accept-encoding": "identity"}
 
@@ -83,5 +85,7 @@ class Wire:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         address = URL(self._base + path, encoded=True)
-        async with self._session.request(method, address, data=body, allow_redirects=False) as answer:
+        # A large body given as bytes is written in one go, and aiohttp warns of that: as a stream it goes in pieces.
+        data = body if len(body) < _IN_ONE_GO else io.BytesIO(body)
+        async with self._session.request(method, address, data=data, allow_redirects=False) as answer:
             return Answer(answer.status, answer.headers, await answer.read())

@@ -96,3 +96,12 @@ async def test_a_path_before_every_path_is_kept_and_so_is_what_was_encoded() -> 
     async with serving(PLAIN, path="/qdrant/") as (server, wire):
         await wire.send("POST", "/collections/a%20b/points", b"{}", again=False)
         assert server.requests[0].startswith(b"POST /qdrant/collections/a%20b/points HTTP/1.1\r\n")
+
+
+async def test_a_large_body_arrives_whole_with_its_length() -> None:
+    body = b'{"x": "' + b"y" * 3_000_000 + b'"}'
+    async with serving(PLAIN) as (server, client):
+        assert (await client.send("PUT", "/", body, again=False)).status == 200
+        head, _, arrived = server.requests[0].partition(b"\r\n\r\n")
+        assert arrived == body
+        assert b"chunked" not in head.lower()
