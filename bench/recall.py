@@ -70,7 +70,7 @@ async def growth(
     await _fill(service, store, embedder, size, 1)
     alone = _timed(RecallProcess(folder, environment))
     say(f"storing {size} memories of each of {tenants} tenants")
-    await _fill(service, store, embedder, size * tenants, tenants)
+    await _fill(service, store, embedder, size * (tenants - 1), tenants - 1, first=1)
     among = _timed(RecallProcess(folder, environment))
     await embedder.close()
     return [
@@ -95,11 +95,13 @@ async def _prepare(kafka: KafkaBroker, store: StoreProcess, prefix: str) -> tupl
     return service, await open_embedder(service.embedder)
 
 
-async def _fill(service: ServiceSettings, store: StoreProcess, embedder: Embedder, count: int, tenants: int) -> None:
+async def _fill(
+    service: ServiceSettings, store: StoreProcess, embedder: Embedder, count: int, tenants: int, *, first: int = 0
+) -> None:
     fold = service.fold(embedder)
     async with opened(StoreSettings(url=store.url)) as client:
         memories = WriteStore(client, dimension=fold.dimension, epoch=0)
-        await store_all(memories, embedder, list(turns(count, tenants)), fold)
+        await store_all(memories, embedder, list(turns(count, tenants, first=first)), fold)
 
 
 def _questions(count: int) -> list[str]:

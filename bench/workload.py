@@ -39,13 +39,13 @@ def text(rng: random.Random, size: int = 200) -> str:
     return " ".join(said)
 
 
-def turns(count: int, tenants: int, seed: int = 1) -> Iterator[TurnCompleted]:
-    """Turns of one message each, round robin over the tenants."""
+def turns(count: int, tenants: int, *, first: int = 0, seed: int = 1) -> Iterator[TurnCompleted]:
+    """Turns of one message each, round robin over the tenants, which are numbered from ``first``."""
     rng = random.Random(seed)
     for number in range(count):
         message = Message(role="user", author=rng.choice(["Ada", "Ben", "Cleo"]), content=text(rng))
         yield TurnCompleted(
-            tenant=f"tenant-{number % tenants}",
+            tenant=f"tenant-{first + number % tenants}",
             thread=f"thread-{number // tenants // 40}",
             turn_id=str(number),
             occurred_at=START + timedelta(minutes=number),
