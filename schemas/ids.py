@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from uuid import NAMESPACE_OID, UUID, uuid5
+from uuid import NAMESPACE_OID, uuid5
 
 import orjson
 
@@ -90,11 +90,6 @@ def position_of(rev: int) -> tuple[int, int]:
 def digest_of(parts: Sequence[object]) -> str:
     """32 hex digits that differ where a command's content differs; never its content."""
     return hashlib.blake2b(orjson.dumps(list(parts)), digest_size=16).hexdigest()
-
-
-def as_uuid(text: str) -> UUID:
-    """A point's id as a UUID."""
-    return UUID(text)
 
 
 @lru_cache(maxsize=_REMEMBERED)

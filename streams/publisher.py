@@ -74,8 +74,7 @@ class TurnPublisher:
             Retry: the broker is away; publishing the same turn again is safe.
         """
         checked = turn if isinstance(turn, TurnCompleted) else as_turn(turn)
-        if all(is_blank(message.content) for message in checked.messages):
-            raise ContractError("invalid", "messages", "at least one message must say something")
+        refuse_blank(checked)
         return await self.publish_command(checked, traceparent=traceparent)
 
     async def publish_command(
@@ -101,6 +100,16 @@ class TurnPublisher:
     async def _connect(self) -> None:
         await self._producer.start()
         self._partitions = await self._producer.partitions(self._topics.turns)
+
+
+def refuse_blank(turn: TurnCompleted) -> None:
+    """Refuse a turn that says nothing: the recorder would skip it.
+
+    Raises:
+        ContractError: every message is blank, or there is none.
+    """
+    if all(is_blank(message.content) for message in turn.messages):
+        raise ContractError("invalid", "messages", "at least one message must say something")
 
 
 def as_turn(fields: Mapping[str, Any]) -> TurnCompleted:

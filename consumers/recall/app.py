@@ -28,9 +28,9 @@ from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Accepted, Answer, Query
-from afterturn.schemas.types import Identifier, is_blank
+from afterturn.schemas.types import Identifier
 from afterturn.streams.errors import RecordTooLarge, Recoverable, Retry, Stop
-from afterturn.streams.publisher import TurnPublisher
+from afterturn.streams.publisher import TurnPublisher, refuse_blank
 
 _RETRY_AFTER_S = 2
 _ROUTES = frozenset({"/v1/recall", "/v1/turns", "/health/live", "/health/ready", "/metrics"})
@@ -96,8 +96,7 @@ async def _turns(desk: Desk, request: Request) -> Response:
     turn = parse(TurnOverHttp, await body_of(request, desk.settings.max_body))
     if turn.tenant and turn.tenant != tenant:
         raise ContractError("invalid", "tenant", f"must be that of the header {TENANT_HEADER}, or be left out")
-    if all(is_blank(message.content) for message in turn.messages):
-        raise ContractError("invalid", "messages", "at least one message must say something")
+    refuse_blank(turn)
     if desk.publisher is None:
         raise NotReady(desk.health.missing)
     named = turn.model_copy(update={"tenant": tenant})
