@@ -11,7 +11,7 @@ from rich.console import Console
 from support.kafka import KafkaBroker, start_session_kafka
 from support.store import start_store
 
-from bench import recall, recorder
+from bench import growth, recall, recorder
 from bench.figures import Figure, keep, show
 
 PARTS = ("recorder", "recall", "growth")
@@ -42,12 +42,12 @@ async def _part(name: str, kafka: KafkaBroker, folder: Path, *, quick: bool) -> 
         _say.print(f"[dim]· {name}: {what}[/dim]", highlight=False)
 
     folder.mkdir()
+    if name == "growth":
+        return await growth.measure(kafka, folder, 100 if quick else 1_000, 100, say)
     with start_store(folder / "store") as store:
         if name == "recorder":
             return await recorder.measure(kafka, store, folder, 10_000 if quick else 100_000, say)
-        if name == "recall":
-            return await recall.against_raw(kafka, store, folder, 2_000 if quick else 10_000, say)
-        return await recall.growth(kafka, store, folder, 100 if quick else 1_000, 100, say)
+        return await recall.against_raw(kafka, store, folder, 2_000 if quick else 10_000, say)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Recall's latency over a raw two-arm query on the same store, and its growth with the number of tenants."""
+"""Recall's latency over a raw two-arm query on the same store."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from bench.figures import Figure
 from bench.workload import store_all, text, turns
 
 FIELDS = ["content", "author", "occurred_at", "thread", "position", "role", "importance"]
+WARM_UP, ASKED = 20, 200
 Say = Callable[[str], None]
 
 
 async def against_raw(kafka: KafkaBroker, store: StoreProcess, folder: Path, size: int, say: Say) -> list[Figure]:
     """p50 of recall over HTTP, and of the raw query through Qdrant's own client, asked in turn."""
-    service, embedder = await _prepare(kafka, store, "recall1")
+    service, embedder = await set_up(kafka, store, "recall1")
     say(f"storing {size} memories of one tenant")
-    await _fill(service, store, embedder, size, 1)
+    await fill(service, store, embedder, size, 1)
     recall = RecallProcess(folder, service_environment(kafka.bootstrap, store.url, "recall1"))
     recall.start()
     ours: list[float] = []
@@ -44,16 +45,16 @@ async def against_raw(kafka: KafkaBroker, store: StoreProcess, folder: Path, siz
     try:
         async with connect(store.url) as connection:
             with httpx.Client(base_url=recall.url, timeout=30) as client:
-                for question in _questions(220):
-                    ours.append(_ask(client, "tenant-0", question))
+                for question in questions(WARM_UP + ASKED):
+                    ours.append(ask(client, "tenant-0", question))
                     raw.append(await _raw(connection, embedder, "tenant-0", question))
     finally:
         recall.child.stop()
         await embedder.close()
-    ours_p50, raw_p50 = statistics.median(ours[20:]), statistics.median(raw[20:])
+    ours_p50, raw_p50 = statistics.median(ours[WARM_UP:]), statistics.median(raw[WARM_UP:])
     return [
         Figure(f"recall p50, {size} memories", ours_p50 * 1_000, "ms", "over HTTP, as its caller sees it"),
-        Figure(f"recall p95, {size} memories", _p95(ours[20:]) * 1_000, "ms"),
+        Figure(f"recall p95, {size} memories", _p95(ours[WARM_UP:]) * 1_000, "ms"),
         Figure(
             "raw two-arm query p50", raw_p50 * 1_000, "ms", "qdrant-client, 2 x 100 hits, live memories of the tenant"
         ),
@@ -61,55 +62,31 @@ async def against_raw(kafka: KafkaBroker, store: StoreProcess, folder: Path, siz
     ]
 
 
-async def growth(
-    kafka: KafkaBroker, store: StoreProcess, folder: Path, tenants: int, size: int, say: Say
-) -> list[Figure]:
-    """p50 of the same tenant's questions with one tenant in the store, and with many of the same size."""
-    service, embedder = await _prepare(kafka, store, "recall2")
-    environment = service_environment(kafka.bootstrap, store.url, "recall2")
-    await _fill(service, store, embedder, size, 1)
-    alone = _timed(RecallProcess(folder, environment))
-    say(f"storing {size} memories of each of {tenants} tenants")
-    await _fill(service, store, embedder, size * (tenants - 1), tenants - 1, first=1)
-    among = _timed(RecallProcess(folder, environment))
-    await embedder.close()
-    return [
-        Figure(f"recall p50, 1 tenant of {size}", alone * 1_000, "ms"),
-        Figure(f"recall p50, {tenants} tenants of {size}", among * 1_000, "ms"),
-        Figure(f"growth from 1 to {tenants} tenants", among / alone, "", at_most=1.2),
-    ]
-
-
-def _timed(recall: RecallProcess) -> float:
-    recall.start()
-    try:
-        with httpx.Client(base_url=recall.url, timeout=30) as client:
-            return statistics.median([_ask(client, "tenant-0", question) for question in _questions(220)][20:])
-    finally:
-        recall.child.stop()
-
-
-async def _prepare(kafka: KafkaBroker, store: StoreProcess, prefix: str) -> tuple[ServiceSettings, Embedder]:
+async def set_up(kafka: KafkaBroker, store: StoreProcess, prefix: str) -> tuple[ServiceSettings, Embedder]:
+    """Topics and collection made, and the embedder opened."""
     service = service_settings(service_environment(kafka.bootstrap, store.url, prefix))
     await prepare(service, KafkaSettings(bootstrap_servers=kafka.bootstrap), StoreSettings(url=store.url))
     return service, await open_embedder(service.embedder)
 
 
-async def _fill(
+async def fill(
     service: ServiceSettings, store: StoreProcess, embedder: Embedder, count: int, tenants: int, *, first: int = 0
 ) -> None:
+    """Store ``count`` memories round robin over ``tenants`` tenants, numbered from ``first``."""
     fold = service.fold(embedder)
     async with opened(StoreSettings(url=store.url)) as client:
         memories = WriteStore(client, dimension=fold.dimension, epoch=0)
         await store_all(memories, embedder, list(turns(count, tenants, first=first)), fold)
 
 
-def _questions(count: int) -> list[str]:
+def questions(count: int) -> list[str]:
+    """Questions of the words the memories are made of."""
     rng = random.Random(7)
     return [f"What about the {text(rng, 40)}?" for _ in range(count)]
 
 
-def _ask(client: httpx.Client, tenant: str, question: str) -> float:
+def ask(client: httpx.Client, tenant: str, question: str) -> float:
+    """Seconds to an answer that holds memories."""
     body = orjson.dumps({"text": question})
     began = time.perf_counter()
     answer = client.post("/v1/recall", headers={"Afterturn-Tenant": tenant}, content=body)

@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 from afterturn.consumers.dev.broker import EmbeddedBroker, free_port, start_embedded_broker
 from afterturn.consumers.dev.child import Child, ChildFailed
+from afterturn.consumers.dev.store import ENVIRONMENT
 from afterturn.consumers.preparing import prepare
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.settings import StoreSettings
@@ -137,7 +138,7 @@ class Stack:
             self._child(
                 "store",
                 ("afterturn.consumers.dev.store", "--data-dir", str(self.folder / "qdrant"), "--port", str(port)),
-                {},
+                ENVIRONMENT,
                 _says_ready,
             )
         recorder, recall = self.ports.recorder or free_port(), self.ports.recall or free_port()

@@ -1,5 +1,6 @@
 """The embedded store as a process of its own, for tests: started, killed and started again on one folder and url."""
 
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,6 +10,7 @@ import httpx
 from qdrant_client import AsyncQdrantClient
 
 from afterturn.consumers.dev.child import Child
+from afterturn.consumers.dev.store import ENVIRONMENT
 
 _MODULE = "afterturn.consumers.dev.store"
 
@@ -25,7 +27,7 @@ class StoreProcess:
     def _new_child(self) -> Child:
         command = [sys.executable, "-m", _MODULE, "--data-dir", str(self.data_dir), "--port", str(self._port)]
         log = self.data_dir.with_name(f"{self.data_dir.name}.log")
-        return Child("the embedded store", [*command, *self._options], log, _is_ready)
+        return Child("the embedded store", [*command, *self._options], log, _is_ready, {**os.environ, **ENVIRONMENT})
 
     @property
     def url(self) -> str:
