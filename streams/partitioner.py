@@ -36,7 +36,8 @@ def murmur2(key: bytes) -> int:
 def partition_for(key: bytes, partitions: int, partitioner: Partitioner = "murmur2") -> int:
     """The partition of a key in a topic of `partitions` partitions.
 
-    :raises ValueError: when there is no partition to choose from.
+    Raises:
+        ValueError: when there is no partition to choose from.
     """
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")

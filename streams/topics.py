@@ -137,7 +137,8 @@ async def create_or_check(admin: TopicAdmin, wanted: Sequence[TopicPlan], *, cre
     Nothing that exists is changed: changing partitions breaks the tenants' order, and Kafka replaces a topic's whole
     configuration at once.
 
-    :raises AfterturnError: of the admin client.
+    Raises:
+        AfterturnError: of the admin client.
     """
     listed: list[Difference] = []
     for plan in wanted:

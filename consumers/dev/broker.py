@@ -45,7 +45,8 @@ class EmbeddedBroker:
     def restart(self) -> None:
         """Start it again on the same port with the same data.
 
-        :raises ChildFailed: when it doesn't come up.
+        Raises:
+            ChildFailed: when it doesn't come up.
         """
         self._child.start()
 
@@ -61,8 +62,9 @@ class EmbeddedBroker:
 def start_embedded_broker(data_dir: Path, port: int) -> EmbeddedBroker:
     """Start the embedded broker on 127.0.0.1:`port`, with its data (and its log) below `data_dir`.
 
-    :raises NoEmbeddedBroker: when the platform has no wheel of it, or the port is taken.
-    :raises ChildFailed: when it ends at once or doesn't open its port.
+    Raises:
+        NoEmbeddedBroker: when the platform has no wheel of it, or the port is taken.
+        ChildFailed: when it ends at once or doesn't open its port.
     """
     executable = embedded_broker_executable()
     if _accepts(port):
@@ -77,7 +79,8 @@ def start_embedded_broker(data_dir: Path, port: int) -> EmbeddedBroker:
 def embedded_broker_executable() -> Path:
     """The broker's own executable: its console script is a parent that does not pass signals on.
 
-    :raises NoEmbeddedBroker: when it is not installed.
+    Raises:
+        NoEmbeddedBroker: when it is not installed.
     """
     spec = find_spec("noida_db")
     if spec is None or spec.origin is None:

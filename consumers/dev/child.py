@@ -57,7 +57,8 @@ class Child:
     def start(self, timeout: float = 60.0) -> None:
         """Start it and wait up to `timeout` seconds until it is ready.
 
-        :raises ChildFailed: when it ends or is not ready in time (it is killed then).
+        Raises:
+            ChildFailed: when it ends or is not ready in time (it is killed then).
         """
         if self.running():
             return

@@ -34,7 +34,8 @@ class Admin:
     async def start(self) -> None:
         """Connect. It can be called again after it failed.
 
-        :raises BrokerUnavailable: when no broker answers.
+        Raises:
+            BrokerUnavailable: when no broker answers.
         """
         if self._client is not None:
             return
@@ -63,7 +64,8 @@ class Admin:
     async def topics(self, names: Collection[str]) -> dict[str, TopicInfo]:
         """Those of the named topics that exist, without their configuration. Asking creates none.
 
-        :raises BrokerUnavailable: when nobody answers.
+        Raises:
+            BrokerUnavailable: when nobody answers.
         """
         client = self._running()
         async with translated("describe topics", self._deadline):
@@ -85,7 +87,8 @@ class Admin:
     async def config(self, topic: str) -> dict[str, str]:
         """A topic's configuration as it holds, defaults included.
 
-        :raises UnknownTopic: when it does not exist.
+        Raises:
+            UnknownTopic: when it does not exist.
         """
         client = self._running()
         async with translated("describe a topic's configuration", self._deadline, topic):
@@ -100,8 +103,9 @@ class Admin:
     async def create(self, topic: TopicInfo) -> bool:
         """Create a topic and wait until it can be used; False when it exists already (nothing is changed then).
 
-        :raises BrokerRefused: when the cluster cannot have it so (its replication, say).
-        :raises NotAuthorised: when the credentials do not allow it.
+        Raises:
+            BrokerRefused: when the cluster cannot have it so (its replication, say).
+            NotAuthorised: when the credentials do not allow it.
         """
         client = self._running()
         new = NewTopic(topic.name, topic.partitions, topic.replication, topic_configs=dict(topic.config))
@@ -119,7 +123,8 @@ class Admin:
     async def committed(self, group: str, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
         """A group's committed next offsets by partition, None where there is none.
 
-        :raises BrokerUnavailable: when the coordinator does not answer within the deadline.
+        Raises:
+            BrokerUnavailable: when the coordinator does not answer within the deadline.
         """
         client = self._running()
         asked = [TopicPartition(topic, partition) for partition in partitions]

@@ -45,7 +45,8 @@ async def start_when_available(
 def client_options(settings: KafkaSettings) -> dict[str, Any]:
     """The client library's options for these settings.
 
-    :raises BadSettings: when they contradict each other, or a certificate cannot be read.
+    Raises:
+        BadSettings: when they contradict each other, or a certificate cannot be read.
     """
     options: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
@@ -85,7 +86,8 @@ async def partition_count(client: Any, topic: str) -> int:  # noqa: ANN401 - the
 
     The client itself would wait for an unknown topic for its whole request timeout.
 
-    :raises UnknownTopic: when it is not there.
+    Raises:
+        UnknownTopic: when it is not there.
     """
     known = client.cluster.partitions_for_topic(topic)
     for pause in (*_LOOK_AGAIN, None):

@@ -65,8 +65,9 @@ class GroupConsumer(TopicReader):
     async def start(self) -> None:
         """Connect, check that the topic is there, and join the group; partitions come by `on_assigned`.
 
-        :raises BrokerUnavailable: when no broker answers within the deadline.
-        :raises UnknownTopic: when the topic is not there.
+        Raises:
+            BrokerUnavailable: when no broker answers within the deadline.
+            UnknownTopic: when the topic is not there.
         """
         if self._client is not None:
             return
@@ -88,10 +89,11 @@ class GroupConsumer(TopicReader):
 
         While the broker is away it is empty, mostly: a group's coordinator may say it by an error, too.
 
-        :raises BrokerUnavailable: poll again; nothing was skipped.
-        :raises LogCut: when the log no longer holds a position.
-        :raises NotAuthorised: when the credentials do not allow reading.
-        :raises AfterturnError: what a callback raised since the last call.
+        Raises:
+            BrokerUnavailable: poll again; nothing was skipped.
+            LogCut: when the log no longer holds a position.
+            NotAuthorised: when the credentials do not allow reading.
+            AfterturnError: what a callback raised since the last call.
         """
         self._listener.raise_what_failed()
         found = await super().getmany(timeout, max_records)
@@ -101,7 +103,8 @@ class GroupConsumer(TopicReader):
     async def committed(self, partition: int) -> int | None:
         """The group's committed next offset, asked anew; None where there is none.
 
-        :raises BrokerUnavailable: when the coordinator does not answer within the deadline.
+        Raises:
+            BrokerUnavailable: when the coordinator does not answer within the deadline.
         """
         client = self._running()
         async with translated("ask for a committed offset", self._deadline, self.topic):
@@ -111,7 +114,8 @@ class GroupConsumer(TopicReader):
     async def commit(self, offsets: Mapping[int, int]) -> None:
         """Commit next offsets by partition, outside of any transaction.
 
-        :raises BrokerUnavailable: when that is not known in time, or the partition is no longer ours.
+        Raises:
+            BrokerUnavailable: when that is not known in time, or the partition is no longer ours.
         """
         client = self._running()
         async with translated("commit offsets", self._deadline, self.topic):

@@ -62,8 +62,9 @@ class Producer:
     async def start(self) -> None:
         """Connect. It can be called again after it failed.
 
-        :raises BrokerUnavailable: when no broker answers.
-        :raises Stop: when the settings are wrong.
+        Raises:
+            BrokerUnavailable: when no broker answers.
+            Stop: when the settings are wrong.
         """
         if self._client is None:
             self._client = await self._started()
@@ -86,8 +87,9 @@ class Producer:
     async def partitions(self, topic: str) -> int:
         """How many partitions a topic has.
 
-        :raises UnknownTopic: when it is not there.
-        :raises BrokerUnavailable: when nobody answers.
+        Raises:
+            UnknownTopic: when it is not there.
+            BrokerUnavailable: when nobody answers.
         """
         client = self._running()
         async with translated("ask for a topic", self._deadline, topic):
@@ -96,10 +98,11 @@ class Producer:
     async def send(self, record: OutRecord) -> Position:
         """Write one record and wait until every in-sync replica has it.
 
-        :raises RecordTooLarge: when the topic does not take it.
-        :raises BrokerUnavailable: when that is not known within the deadline; send it again, with the same ids.
-        :raises UnknownTopic: at once, when the topic is not there.
-        :raises Unusable: before `start` and after `close`.
+        Raises:
+            RecordTooLarge: when the topic does not take it.
+            BrokerUnavailable: when that is not known within the deadline; send it again, with the same ids.
+            UnknownTopic: at once, when the topic is not there.
+            Unusable: before `start` and after `close`.
         """
         if (size := estimated_size(record)) > self._max_request_size:
             raise RecordTooLarge(record.topic, size, self._max_request_size)
@@ -163,8 +166,9 @@ def estimated_size(record: OutRecord) -> int:
 async def partition_of(client: Any, record: OutRecord, partitioner: Partitioner) -> int:  # noqa: ANN401
     """The partition a record goes to: its own, or its key's.
 
-    :raises UnknownTopic: when there is no such topic.
-    :raises ValueError: when it has neither key nor partition, or the topic has no such partition.
+    Raises:
+        UnknownTopic: when there is no such topic.
+        ValueError: when it has neither key nor partition, or the topic has no such partition.
     """
     count = await partition_count(client.client, record.topic)
     if record.partition is not None:

@@ -40,8 +40,9 @@ class TopicReader:
     async def start(self) -> None:
         """Connect, and check that the topic is there. It can be called again after it failed.
 
-        :raises BrokerUnavailable: when no broker answers within the deadline.
-        :raises UnknownTopic: when the topic is not there.
+        Raises:
+            BrokerUnavailable: when no broker answers within the deadline.
+            UnknownTopic: when the topic is not there.
         """
         raise NotImplementedError
 
@@ -54,7 +55,8 @@ class TopicReader:
     async def partitions(self) -> int:
         """How many partitions the topic has.
 
-        :raises UnknownTopic: when it is gone.
+        Raises:
+            UnknownTopic: when it is gone.
         """
         client = self._running()
         async with translated("ask for a topic", self._deadline, self.topic):
@@ -67,9 +69,10 @@ class TopicReader:
 
         While the broker is away it is empty, mostly: a group's coordinator may say it by an error, too.
 
-        :raises BrokerUnavailable: poll again; nothing was skipped.
-        :raises LogCut: when the log no longer holds a position.
-        :raises NotAuthorised: when the credentials do not allow reading.
+        Raises:
+            BrokerUnavailable: poll again; nothing was skipped.
+            LogCut: when the log no longer holds a position.
+            NotAuthorised: when the credentials do not allow reading.
         """
         client = self._running()
         async with translated("read", None, self.topic):
@@ -174,8 +177,9 @@ class LogReader(TopicReader):
     async def start(self) -> None:
         """Connect, and check that the topic is there. It can be called again after it failed.
 
-        :raises BrokerUnavailable: when no broker answers within the deadline.
-        :raises UnknownTopic: when the topic is not there.
+        Raises:
+            BrokerUnavailable: when no broker answers within the deadline.
+            UnknownTopic: when the topic is not there.
         """
         if self._client is None:
             self._client = await self._connect()
@@ -183,7 +187,8 @@ class LogReader(TopicReader):
     async def assign(self, positions: Mapping[int, int]) -> None:
         """Read these partitions, from these offsets on, and no others.
 
-        :raises UnknownTopic: when a partition is not there.
+        Raises:
+            UnknownTopic: when a partition is not there.
         """
         tps = await self._existing(positions)
         client = self._running()

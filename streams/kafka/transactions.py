@@ -64,8 +64,9 @@ class TransactionalProducer:
     async def start(self) -> None:
         """Connect, fence the earlier owner, and end its open transaction. It can be called again after it failed.
 
-        :raises BrokerUnavailable: when no broker answers within the deadline.
-        :raises Stop: when the settings are wrong or the credentials not enough.
+        Raises:
+            BrokerUnavailable: when no broker answers within the deadline.
+            Stop: when the settings are wrong or the credentials not enough.
         """
         if self._client is not None:
             raise Unusable(f"The transactional producer {self.transactional_id}")
@@ -95,13 +96,14 @@ class TransactionalProducer:
         Every send is awaited before the commit: the client would commit a transaction although a send in it failed.
         With neither records nor offsets nothing is done.
 
-        :raises RecordTooLarge: a record is too large. Nothing was committed; still `usable` when nothing was sent.
-        :raises Fenced: another producer took the id over, or the transaction timed out.
-        :raises CommitUnknown: the commit was cut off: only the committed offset tells.
-        :raises TransactionFailed: the transaction failed before its commit.
-        :raises BrokerUnavailable: nobody answered before it began; still `usable`.
-        :raises UnknownTopic: before anything was sent.
-        :raises Unusable: before `start`, after a failure, after `close`.
+        Raises:
+            RecordTooLarge: a record is too large. Nothing was committed; still `usable` when nothing was sent.
+            Fenced: another producer took the id over, or the transaction timed out.
+            CommitUnknown: the commit was cut off: only the committed offset tells.
+            TransactionFailed: the transaction failed before its commit.
+            BrokerUnavailable: nobody answered before it began; still `usable`.
+            UnknownTopic: before anything was sent.
+            Unusable: before `start`, after a failure, after `close`.
         """
         if not self._usable:
             raise Unusable(f"The transactional producer {self.transactional_id}")

@@ -83,7 +83,8 @@ def java_version() -> int | None:
 def fetch_jars() -> Path:
     """The folder with Kafka's jars, fetched once (43 MB).
 
-    :raises RuntimeError: when Maven cannot get them.
+    Raises:
+        RuntimeError: when Maven cannot get them.
     """
     jars = cache_dir()
     if jars.is_dir():
@@ -103,7 +104,8 @@ def fetch_jars() -> Path:
 def start_apache_kafka(folder: Path) -> tuple[Child, str]:
     """Start a broker with its data in `folder`; the child and its bootstrap address.
 
-    :raises RuntimeError: when the jars are not to be had, or the broker doesn't start.
+    Raises:
+        RuntimeError: when the jars are not to be had, or the broker doesn't start.
     """
     jars = fetch_jars()
     folder.mkdir(parents=True, exist_ok=True)

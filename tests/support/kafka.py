@@ -110,7 +110,8 @@ def candidates(missing: Mapping[Kind, str | None], *, require_real: bool) -> tup
 
     A broker named by the environment is the only candidate: whoever names one means it.
 
-    :raises NoKafka: when nothing is left.
+    Raises:
+        NoKafka: when nothing is left.
     """
     wanted: list[Kind] = [kind for kind in KINDS if not (require_real and kind == "embedded")]
     found: tuple[Kind, ...] = tuple(kind for kind in wanted if missing[kind] is None)
@@ -124,7 +125,8 @@ def candidates(missing: Mapping[Kind, str | None], *, require_real: bool) -> tup
 def start_first(kinds: Sequence[Kind], start: Callable[[Kind], KafkaBroker]) -> tuple[KafkaBroker, tuple[str, ...]]:
     """The first broker that starts, and what became of those tried before it.
 
-    :raises NoKafka: when none starts.
+    Raises:
+        NoKafka: when none starts.
     """
     notes: list[str] = []
     for kind in kinds:
