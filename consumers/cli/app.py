@@ -18,11 +18,9 @@ from afterturn.consumers.cli import (
     services,
     watching,
 )
+from afterturn.consumers.cli.running import EXIT_AWAY, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOP
 from afterturn.schemas.errors import ContractError
 from afterturn.streams.errors import AfterturnError, Recoverable
-
-EXIT_STOP, EXIT_AWAY, EXIT_INPUT, EXIT_INTERRUPTED = 1, 69, 65, 130
-"""Exit codes: a stop (configuration, another log), a dependency that is away, bad input, Ctrl-C."""
 
 app = typer.Typer(
     name="afterturn",

@@ -14,7 +14,7 @@ import orjson
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from afterturn.consumers.cli.running import AsJson, err, log_to_stderr, out, tell, waiting
+from afterturn.consumers.cli.running import EXIT_INPUT, AsJson, err, log_to_stderr, out, tell, waiting
 from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError
@@ -26,7 +26,6 @@ from afterturn.streams.waiting import Waiter
 
 IN_FLIGHT = 500
 MAX_SAID = 20
-EXIT_REFUSED = 65
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +62,7 @@ def publish(
         published = asyncio.run(_publish(lines, size, source, TopicNames(topic_prefix), timeout if wait else None))
     _say(published, waited=wait, as_json=as_json)
     if published.refused:
-        raise typer.Exit(EXIT_REFUSED)
+        raise typer.Exit(EXIT_INPUT)
 
 
 async def _publish(

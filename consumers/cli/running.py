@@ -20,6 +20,9 @@ from afterturn.streams.kafka import quiet_client_logs
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 RecallUrl = Annotated[str, typer.Option(help="Where the recall service is.", envvar="AFTERTURN_RECALL_URL")]
 
+EXIT_STOP, EXIT_AWAY, EXIT_INPUT, EXIT_INTERRUPTED = 1, 69, 65, 130
+"""Exit codes: a stop (configuration, another log), a dependency that is away, bad input, Ctrl-C."""
+
 out = Console()
 err = Console(stderr=True)
 
