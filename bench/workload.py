@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from afterturn.consumers.recorder.decoding import decode
 from afterturn.consumers.recorder.embedding import embed
-from afterturn.consumers.recorder.plan import plan
-from afterturn.consumers.recorder.view import Snapshot
+from afterturn.consumers.recorder.fold.plan import plan
+from afterturn.consumers.recorder.fold.view import Snapshot
 from afterturn.consumers.store.points import PointWrite
 from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.embedder import Embedder

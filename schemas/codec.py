@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from afterturn.schemas.commands import COMMAND_TYPES, Collect, Command
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import EVENT_TYPES, MemoryEvent, UnknownEvent
-from afterturn.schemas.ids import EPOCH_SHIFT
+from afterturn.schemas.ids import MAX_REV
 from afterturn.schemas.types import Model, Time, as_utc
 
 MAX_BODY_BYTES = 2_000_000
@@ -25,7 +25,7 @@ Headers = tuple[tuple[str, bytes], ...]
 UnknownFields = Literal["forbid", "ignore"]
 M = TypeVar("M", bound=Model)
 _TIME: TypeAdapter[datetime] = TypeAdapter(Time)
-_OFFSET = re.compile(rb"[0-9]{1,14}")
+_REV = re.compile(rb"[0-9]{1,16}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}[ -~]{0,64}")
 
 
@@ -35,7 +35,7 @@ class Attributes:
 
     ``source`` names the application, not the instance; with ``id`` it is the idempotency key of all commands but turns.
     Both have 1 to 256 characters in Unicode's normal form C, no control characters. A ``traceparent`` that is none is
-    left out, as W3C's Trace Context asks. ``original_offset`` is where a replayed dead letter stood first.
+    left out, as W3C's Trace Context asks. ``original_rev`` is where a replayed dead letter stood first.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Attributes:
     type: str
     time: datetime
     traceparent: str | None = None
-    original_offset: int | None = None
+    original_rev: int | None = None
 
     def headers(self) -> Headers:
         """The Kafka headers, in a fixed order.
@@ -65,8 +65,8 @@ class Attributes:
         ]
         if self.traceparent and _TRACEPARENT.fullmatch(self.traceparent):
             pairs.append(("traceparent", self.traceparent))
-        if self.original_offset is not None:
-            pairs.append(("afterturn_original_offset", str(self.original_offset)))
+        if self.original_rev is not None:
+            pairs.append(("afterturn_original_rev", str(self.original_rev)))
         return tuple((name, value.encode()) for name, value in pairs)
 
 
@@ -118,7 +118,7 @@ def attributes_of(headers: Iterable[tuple[str, bytes]]) -> Attributes:
         type=required["ce_type"],
         time=time,
         traceparent=traceparent if _TRACEPARENT.fullmatch(traceparent) else None,
-        original_offset=_original_offset(found.get("afterturn_original_offset")),
+        original_rev=_original_rev(found.get("afterturn_original_rev")),
     )
 
 
@@ -207,9 +207,9 @@ def _checked(name: str, text: str) -> str:
     return text
 
 
-def _original_offset(raw: bytes | None) -> int | None:
+def _original_rev(raw: bytes | None) -> int | None:
     if raw is None:
         return None
-    if not _OFFSET.fullmatch(raw) or int(raw) >> EPOCH_SHIFT:
-        raise ContractError("headers", "afterturn_original_offset", "must be an offset in decimal digits")
+    if not _REV.fullmatch(raw) or int(raw) >= MAX_REV:
+        raise ContractError("headers", "afterturn_original_rev", "must be a rev in decimal digits")
     return int(raw)

@@ -15,7 +15,7 @@ Operation = Literal[
 ]  # fmt: skip
 SkipReason = Literal[
     "duplicate", "conflict", "blank", "stale", "erased", "gone", "pin_limit", "off", "dead_letter", "unavailable",
-    "scope", "unknown",
+    "scope", "unknown", "unconfirmed",
 ]  # fmt: skip
 Milliseconds = Annotated[float, Field(ge=0)]
 
@@ -101,12 +101,14 @@ class Pinned(_Event):
     pinned: Count = 0
     unpinned: Count = 0
     refused: Count = 0
+    unknown: Count = 0
 
 
 class Configured(_Event):
-    """A tenant's settings changed."""
+    """A tenant's settings changed; ``evicted`` memories had no place under its new bounds."""
 
     TYPE: ClassVar[str] = "tenant.configured.v1"
+    evicted: Count = 0
 
 
 class Erased(_Event):

@@ -16,6 +16,9 @@ NAMESPACE = uuid5(NAMESPACE_OID, "afterturn")
 EPOCH_SHIFT = 44
 """rev = epoch · 2^44 + offset: a later epoch is after every offset of an earlier one."""
 
+MAX_REV = 512 << EPOCH_SHIFT
+"""Beyond every rev; below 2^53, where stores compare integers exactly."""
+
 _REMEMBERED = 8_192
 """Ids of threads and tenants that are kept: each turn asks for its own several times."""
 
@@ -59,6 +62,11 @@ def receipt_id(command: Command, ce_source: str, ce_id: str) -> str:
 def thread_id(tenant: str, scope: Scope, thread: str) -> str:
     """The id of a thread's state point."""
     return _thread_id(tenant, tuple(scope.pairs()), thread)
+
+
+def key_id(tenant: str, scope: Scope, key: str) -> str:
+    """The id of the state of a publisher's own key."""
+    return point_id("key", tenant, [scope.pairs(), key], 0)
 
 
 @lru_cache(maxsize=_REMEMBERED)

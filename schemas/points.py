@@ -16,7 +16,6 @@ from afterturn.schemas.types import Count, Model, Time, as_tuple
 RANK_SHIFT = 43
 """evict_key = rank · 2^43 + number, below 2^53, where stores compare integers exactly."""
 MAX_AUTHORS = 256
-_State = Literal["receipt", "thread", "tenant", "checkpoint"]
 
 
 class Outcome(Model):
@@ -94,34 +93,53 @@ class Memory(Point):
     embedder: str | None = None
     outcome: Outcome | None = None
     digest: str | None = None
+    cascade: bool = False
 
 
 class Receipt(Point):
-    """The receipt of a command that left no memory at ordinal 0; a ``dead`` one only its own replay overwrites."""
+    """The receipt of a command that left no memory at ordinal 0; a ``dead`` one only its own replay overwrites.
+
+    An erased one has lost its digest: what comes again under its key is a duplicate, whatever it says.
+    """
 
     point: Literal["receipt"] = "receipt"
     tenant: str
+    status: Literal["erased"] | None = None
     outcome: Outcome
-    digest: str
+    digest: str | None = None
     dead: bool = False
 
 
 class ThreadState(Point):
-    """Where a thread stands: the position its next message gets."""
+    """Where a thread stands: the position its next message gets. An erased one has lost its name."""
 
     point: Literal["thread"] = "thread"
     tenant: str
+    status: Literal["erased"] | None = None
     scope: Scope = Scope()
-    thread: str
-    next_position: Count
+    thread: str | None = None
+    next_position: Count = 0
+
+
+class KeyState(Point):
+    """Which memory a publisher's own key stands for now, and in which version. An erased one has lost its name."""
+
+    point: Literal["key"] = "key"
+    tenant: str
+    status: Literal["erased"] | None = None
+    scope: Scope = Scope()
+    key: str | None = None
+    current: str | None = None
+    version: Count | None = None
 
 
 class TenantState(Point):
-    """Where a tenant stands: counts of live and pinned memories, the number of its last memory, who has written."""
+    """Where a tenant stands: counts of live, episodic and pinned memories, the number of its last, who has written."""
 
     point: Literal["tenant"] = "tenant"
     tenant: str
     live: Count = 0
+    episodes: Count = 0
     pinned: Count = 0
     number: Count = 0
     authors: Annotated[tuple[str, ...], Field(fail_fast=True, max_length=MAX_AUTHORS), BeforeValidator(as_tuple)] = ()
@@ -151,11 +169,12 @@ class Checkpoint(Model):
         return dumped | {"point": self.point, "opens": self.opens, "plan_version": self.plan_version}
 
 
-StoredPoint = Memory | Receipt | ThreadState | TenantState
+StoredPoint = Memory | Receipt | ThreadState | KeyState | TenantState
 _MODELS: dict[str, type[StoredPoint]] = {
     "memory": Memory,
     "receipt": Receipt,
     "thread": ThreadState,
+    "key": KeyState,
     "tenant": TenantState,
 }
 
@@ -169,7 +188,7 @@ def point_of(payload: dict[str, Any]) -> StoredPoint:
     kind = payload.get("point")
     model = _MODELS.get(kind) if isinstance(kind, str) else None
     if model is None:
-        raise ContractError("invalid", "point", "must be memory, receipt, thread or tenant")
+        raise ContractError("invalid", "point", "must be memory, receipt, thread, key or tenant")
     try:
         return model.model_validate(payload, extra="ignore")
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, Protocol
 
 from afterturn.streams.kafka import TopicInfo
@@ -12,6 +13,7 @@ __all__ = (
     "TopicNames",
     "TopicPlan",
     "TopicShape",
+    "clear_after",
     "create_or_check",
     "differences",
     "plans",
@@ -25,6 +27,8 @@ EVENT_BYTES = 1_048_576
 """A memory event holds counts and names; 1 MiB is Kafka's usual bound."""
 
 _DAY_MS = 86_400_000
+_CHECKED_MS = 360_000
+"""A broker looks every 5 minutes for what has expired, and deletes its files a minute later (its defaults)."""
 
 # What each setting is judged by: the value itself, at least that much, or the operator's own choice.
 _EXACT = ("message.timestamp.type", "cleanup.policy", "unclean.leader.election.enable")
@@ -129,6 +133,20 @@ def differences(plan: TopicPlan, found: TopicInfo | None) -> tuple[Difference, .
             severity: Literal["wrong", "note"] = "note" if setting in _CHOICE else "wrong"
             listed.append(Difference(plan.name, setting, wanted, value, severity))
     return tuple(listed)
+
+
+def clear_after(found: Sequence[TopicInfo]) -> timedelta | None:
+    """How long after a record was written nothing of it is left in these topics; None where one keeps it for ever.
+
+    Kafka deletes whole segments, each once its last record is older than the retention.
+    """
+    longest = 0
+    for topic in found:
+        retention = int(topic.config.get("retention.ms", "-1"))
+        if retention < 0:
+            return None
+        longest = max(longest, retention + int(topic.config.get("segment.ms", 7 * _DAY_MS)) + _CHECKED_MS)
+    return timedelta(milliseconds=longest)
 
 
 async def create_or_check(admin: TopicAdmin, wanted: Sequence[TopicPlan], *, create: bool = True) -> list[Difference]:

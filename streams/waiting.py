@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import Self
 
-from afterturn.schemas.events import UnknownEvent
+from afterturn.schemas.events import MemoryEvent, UnknownEvent
 from afterturn.schemas.token import Token
 from afterturn.streams.kafka import KafkaSettings
 from afterturn.streams.subscriber import MemoryEventSubscriber
@@ -39,3 +39,13 @@ class Waiter:
                 yield total - len(missing)
             if not missing:
                 return
+
+    async def outcome(self, token: Token) -> MemoryEvent:
+        """The outcome event of one command."""
+        async for received in self._subscriber:
+            event = received.event
+            if isinstance(event, UnknownEvent) or event.command is None:
+                continue
+            if (event.command.partition, event.command.offset) == (token.partition, token.offset):
+                return event
+        raise AssertionError("a subscription that follows has no end")

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from afterturn.consumers.cli import (
     asking,
+    commanding,
     developing,
     diagnosing,
     evaluating,
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for group in (developing, services, preparing, publishing, asking, watching, diagnosing, evaluating):
+for group in (developing, services, preparing, publishing, asking, watching, commanding, diagnosing, evaluating):
     group.register(app)
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from afterturn.consumers.dev.child import Child
 
-__all__ = ("EmbeddedBroker", "NoEmbeddedBroker", "embedded_broker_executable", "free_port", "start_embedded_broker")
+__all__ = (
+    "EmbeddedBroker",
+    "NoEmbeddedBroker",
+    "accepts",
+    "embedded_broker_executable",
+    "free_port",
+    "start_embedded_broker",
+)
 
 
 class NoEmbeddedBroker(RuntimeError):  # noqa: N818 - what is missing, not another Error
@@ -67,11 +74,11 @@ def start_embedded_broker(data_dir: Path, port: int) -> EmbeddedBroker:
         ChildFailed: when it ends at once or doesn't open its port.
     """
     executable = embedded_broker_executable()
-    if _accepts(port):
+    if accepts(port):
         raise NoEmbeddedBroker(f"port {port} is in use")
     data_dir.mkdir(parents=True, exist_ok=True)
     command = [str(executable), "start", "--data-dir", str(data_dir), "--only", "kafka", "--kafka-port", str(port)]
-    child = Child("the embedded broker", command, data_dir / "broker.log", lambda _: _accepts(port))
+    child = Child("the embedded broker", command, data_dir / "broker.log", lambda _: accepts(port))
     child.start()
     return EmbeddedBroker(child, data_dir, port)
 
@@ -101,7 +108,8 @@ def free_port() -> int:
         return port
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
+    """Whether somebody listens on a TCP port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -65,7 +65,8 @@ class Child:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._process = _spawner.submit(_spawn, self.command, self.log, self._environment).result()
         deadline = time.monotonic() + timeout
-        while not self._ready(self):
+        # What answers where it should may be another process: only a child that runs can be ready.
+        while not (self._ready(self) and self.running()):
             if not self.running():
                 code = self._process.returncode
                 self._process = None

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from afterturn.consumers.dev.broker import EmbeddedBroker, free_port, start_embedded_broker
+from afterturn.consumers.dev.broker import EmbeddedBroker, accepts, free_port, start_embedded_broker
 from afterturn.consumers.dev.child import Child, ChildFailed
+from afterturn.consumers.dev.folder import held
 from afterturn.consumers.dev.store import ENVIRONMENT
 from afterturn.consumers.preparing import prepare
 from afterturn.consumers.settings import ServiceSettings
@@ -67,6 +69,7 @@ class Stack:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     _watched: list[_Watched] = field(default_factory=list)
     _broker: EmbeddedBroker | None = None
+    _held: IO[str] | None = None
 
     async def start(self) -> Addresses:
         """Start everything and wait until it is ready.
@@ -75,6 +78,8 @@ class Stack:
             Stop: a part can't start; the text says which and why.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._held = held(self.folder)
+        self._need_free_ports()
         try:
             addresses = await asyncio.to_thread(self._start_stores)
             self.said("topics and collection")
@@ -113,6 +118,20 @@ class Stack:
         if self._broker is not None:
             await asyncio.to_thread(self._broker.stop)
             self._broker = None
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _need_free_ports(self) -> None:
+        given = {"KAFKA_BOOTSTRAP_SERVERS": "kafka", "QDRANT_URL": "qdrant"}
+        elsewhere = {part for variable, part in given.items() if variable in self.environment}
+        for part in ("kafka", "qdrant", "recorder", "recall"):
+            port = getattr(self.ports, part)
+            if part not in elsewhere and port and accepts(port):
+                raise Stop(
+                    f"Port {port}, where the {part} part is to listen, is in use: by another afterturn dev, perhaps.",
+                    command_that_helps=f"--{part}-port 0 chooses a free one",
+                )
 
     async def _again(self, each: _Watched) -> None:
         each.restarts += 1
@@ -161,6 +180,9 @@ class Stack:
             self.said(name)
             port = url.rpartition(":")[2]
             extra = {f"AFTERTURN_{name.upper()}_PORT": port, f"AFTERTURN_{name.upper()}_HOST": "127.0.0.1"}
+            if self._broker is not None:
+                # The embedded broker never gives up a member that died; one of the same name takes its place.
+                extra |= {"AFTERTURN_RECORDER_INSTANCE_ID": "dev"}
             self._child(name, ("afterturn.consumers", name), addresses.environment() | extra, _answers_ready(url))
 
     def _child(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
 from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
-from afterturn.consumers.recorder.plan import Decision
+from afterturn.consumers.recorder.fold.plan import Decision
 from afterturn.schemas.codec import Attributes, encode
 from afterturn.schemas.commands import TurnCompleted
-from afterturn.schemas.events import EVENT_TYPES, CommandRef, MemoryEvent, Recorded, Skipped
+from afterturn.schemas.events import EVENT_TYPES, CommandRef, Erased, MemoryEvent, Recorded, Skipped
 from afterturn.schemas.ids import event_id, position_of
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.points import StoredPoint
@@ -35,11 +36,15 @@ class Finished:
 
 
 class Announcer:
-    """Turns finished batches into what their transaction publishes."""
+    """Turns finished batches into what their transaction publishes.
 
-    def __init__(self, topics: TopicNames, fold: FoldSettings) -> None:
+    ``clear_after`` is how long after a record was written nothing of it is left in the log; None where it is kept.
+    """
+
+    def __init__(self, topics: TopicNames, fold: FoldSettings, clear_after: timedelta | None = None) -> None:
         self._topics = topics
         self._fold = fold
+        self._clear_after = clear_after
 
     def announce(self, batch: Sequence[Arrival | Rejected], finished: Finished, seconds: float) -> Applied:
         """What became of a batch that took so many seconds: events and dead letters in offset order, and counts."""
@@ -48,6 +53,8 @@ class Announcer:
         for decision in finished.decisions:
             cost = costs.get(decision.item.rev, _FREE)
             event = event_of(decision, ms=seconds * 1_000, unembedded=cost.unembedded, usage=cost.usage())
+            if isinstance(event, Erased) and self._clear_after is not None:
+                event = event.model_copy(update={"log_clear_at": event.at + self._clear_after})
             offset = decision.item.record.offset
             if event is not None:
                 outgoing.append((offset, event_record(event, decision, self._topics, self._fold)))
@@ -95,7 +102,7 @@ def ending_of(decision: Decision) -> Ending:
 def event_of(decision: Decision, *, ms: float, unembedded: int, usage: Usage) -> MemoryEvent | None:
     """A command's outcome event, from its outcome alone; None where no tenant can be told."""
     arrival, outcome = decision.arrival, decision.outcome
-    if arrival is None or outcome is None:
+    if arrival is None or outcome is None or not arrival.tenant:
         return None
     epoch, offset = position_of(arrival.rev)
     turn = arrival.command if isinstance(arrival.command, TurnCompleted) else None

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
+from afterturn.consumers.recorder.fold.sweeps import selects
 from afterturn.consumers.store.points import PointWrite
-from afterturn.schemas.commands import TurnCompleted
+from afterturn.schemas.commands import Forget, Pin, TurnCompleted
 from afterturn.schemas.points import Memory, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 
@@ -40,13 +41,15 @@ def cut(
     batch: list[Arrival | Rejected] = []
     points = size = 0
     for item in decoded:
-        if batch and (item.rev < at) != (batch[0].rev < at):
+        if batch and ((item.rev < at) != (batch[0].rev < at) or _alone(item)):
             break
         more_points, more_size = _estimate(item, fold)
         points, size = points + more_points, size + more_size
         if batch and (points > limits.points or size > limits.bytes):
             break
         batch.append(item)
+        if _alone(item):
+            break
     return batch
 
 
@@ -83,11 +86,16 @@ def _split(writes: Sequence[PointWrite], fold: FoldSettings, limits: BatchLimits
     return [*parts, part] if part else parts
 
 
+def _alone(item: Arrival | Rejected) -> bool:
+    return isinstance(item, Arrival) and selects(item.command)
+
+
 def _estimate(item: Arrival | Rejected, fold: FoldSettings) -> tuple[int, int]:
     if isinstance(item, Rejected):
         return 0, 0
     if not isinstance(item.command, TurnCompleted):
-        return 1, PAYLOAD_BYTES
+        named = len(item.command.ids or ()) if isinstance(item.command, Forget | Pin) else 1
+        return named + 2, CONTENT_FACTOR * item.size + (named + 2) * PAYLOAD_BYTES + NUMBER_BYTES * fold.dimension
     memories = sum(1 + len(m.content) // fold.recording.max_chars for m in item.command.messages)
     return memories + 2, CONTENT_FACTOR * item.size + memories * (PAYLOAD_BYTES + NUMBER_BYTES * fold.dimension)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from afterturn.schemas.codec import Attributes, decode_command
 from afterturn.schemas.commands import Collect, Command, TurnCompleted
@@ -13,6 +13,7 @@ from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
 
+_START = datetime.fromtimestamp(0, UTC)
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999. A broker's own time lies within; a producer's need not."""
 
@@ -48,6 +49,11 @@ class Arrival:
         """Bytes of the command's body."""
         return len(self.record.value or b"")
 
+    @property
+    def original_rev(self) -> int | None:
+        """Where it stood first, as a rev, if it replays a dead letter."""
+        return self.attributes.original_rev
+
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
@@ -63,7 +69,7 @@ class Rejected:
 def decode(record: Record, fold: FoldSettings) -> Arrival | Rejected:
     """What a record of the turn log is, under the log's partitioner and partition count."""
     rev = rev_of(fold.epoch, record.offset)
-    at = datetime.fromtimestamp(min(max(record.timestamp_ms, 0), _LAST_MS) / 1_000, UTC)
+    at = _START + timedelta(milliseconds=min(max(record.timestamp_ms, 0), _LAST_MS))
     try:
         attributes, command = decode_command(record.headers, record.value, unknown="ignore")
     except ContractError as fault:

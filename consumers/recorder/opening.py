@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from afterturn.consumers.recorder.plan import PLAN_VERSION
+from afterturn.consumers.recorder.fold.plan import PLAN_VERSION
 from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings

@@ -7,18 +7,21 @@ interrupted command of ours left behind.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
-from afterturn.consumers.recorder.turns import count_parts
-from afterturn.consumers.recorder.view import Snapshot
-from afterturn.schemas.commands import TurnCompleted
-from afterturn.schemas.ids import tenant_id, thread_id
-from afterturn.schemas.points import Checkpoint, Memory, StoredPoint, TenantState
+from afterturn.consumers.recorder.fold.removal import as_it_was
+from afterturn.consumers.recorder.fold.sweeps import selects
+from afterturn.consumers.recorder.fold.view import Snapshot, sources_of
+from afterturn.consumers.recorder.wanted import forgotten_ids, ids_behind, ids_of, tail_sizes
+from afterturn.schemas.parts import Status
+from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import ForeignWrite, Stop
+
+_LEFT: tuple[Status, ...] = ("evicted", "deleted", "superseded")
+"""What an interrupted command makes of memories that were there before it."""
 
 
 class Reads(Protocol):
@@ -28,8 +31,14 @@ class Reads(Protocol):
         """Those of these points that exist."""
         ...
 
-    async def tails(self, wanted: Mapping[str, int], first_rev: int) -> dict[str, dict[str, Memory]]:
-        """Each tenant's lowest-ranked memories, lowest first."""
+    async def tails(
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+    ) -> dict[str, dict[str, Memory]]:
+        """Each tenant's lowest-ranked memories, or episodes, lowest first."""
+        ...
+
+    async def derived(self, tenant: str, ids: Iterable[str], first_rev: int) -> dict[str, Memory]:
+        """A tenant's live memories made from any of these, and those from ``first_rev`` on whatever their state."""
         ...
 
     async def landing(
@@ -58,75 +67,86 @@ async def read(
     """
     first = batch[0].rev
     commands = [item for item in batch if isinstance(item, Arrival)]
-    tenants = {command.tenant for command in commands}
+    # A selecting command sweeps over what an interrupted one of its own has left: only what it folds is looked at.
+    beyond = first + 1 if commands and selects(commands[0].command) else first
+    tenants = {command.tenant for command in commands if command.tenant}
     seen: set[tuple[str, int]] | None = None
     strays: dict[str, StoredPoint] = {}
     while True:
-        points = await store.points(ids_of(commands)) if commands else {}
-        wanted = tail_sizes(points, commands, fold, strays)
-        tails = await store.tails(wanted, first) if wanted else {}
-        checkpoint, strays = await store.landing(partition, tenants, first)
+        found = await _read_once(_Own(store, partition), commands, fold, strays, first)
+        checkpoint, strays = await store.landing(partition, tenants, beyond)
         await _check(store, partition, checkpoint, at)
+        strays |= {id_: point for id_, point in found.points.items() if point.rev >= first}
         now = {(id_, point.rev) for id_, point in strays.items()}
         if not now or (seen is not None and now <= seen):
-            return snapshot(points, tails, strays, first)
+            return snapshot(found, strays, first)
         seen = now
         await store.settle(partition)
 
 
-def ids_of(batch: Sequence[Arrival]) -> set[str]:
-    """The points a batch names: receipts, and the states of its tenants and threads."""
-    ids: set[str] = set()
-    for arrival in batch:
-        ids.add(arrival.receipt)
-        ids.add(tenant_id(arrival.tenant))
-        if isinstance(arrival.command, TurnCompleted):
-            ids.add(thread_id(arrival.tenant, arrival.command.scope, arrival.command.thread))
-    return ids
+class _Own:
+    """The points of one partition: an id that a command names may be another's, whose revs mean nothing here."""
+
+    def __init__(self, store: Reads, partition: int) -> None:
+        self._store = store
+        self._partition = partition
+
+    async def points(self, ids: Iterable[str]) -> dict[str, StoredPoint]:
+        found = await self._store.points(ids)
+        return {id_: point for id_, point in found.items() if point.partition == self._partition}
+
+    async def tails(
+        self, wanted: Mapping[str, int], first: int, *, episodes: bool = False
+    ) -> dict[str, dict[str, Memory]]:
+        return await self._store.tails(wanted, first, episodes=episodes) if wanted else {}
+
+    async def derived(self, tenant: str, ids: Collection[str], first: int) -> dict[str, Memory]:
+        """What was made from these memories, and from those again."""
+        found: dict[str, Memory] = {}
+        frontier = ids
+        while frontier:
+            made = await self._store.derived(tenant, frontier, first)
+            frontier = made.keys() - found.keys()
+            found |= made
+        return found
 
 
-def tail_sizes(
-    points: Mapping[str, StoredPoint],
-    batch: Sequence[Arrival],
-    fold: FoldSettings,
-    strays: Mapping[str, StoredPoint],
-) -> dict[str, int]:
-    """How many eviction candidates to read of each tenant that the batch may bring beyond its bound.
-
-    As many as the batch adds, and one more for each stray, since a stray may take a candidate's place in the read.
-    """
-    added: Counter[str] = Counter()
-    for arrival in batch:
-        if isinstance(arrival.command, TurnCompleted):
-            state = points.get(tenant_id(arrival.tenant))
-            recording = state.settings.recording if isinstance(state, TenantState) else None
-            added[arrival.tenant] += count_parts(arrival.command, recording or fold.recording)
-    stray = Counter(point.tenant for point in strays.values())
-    sizes: dict[str, int] = {}
-    for tenant, count in added.items():
-        state = points.get(tenant_id(tenant))
-        if isinstance(state, TenantState):
-            bound = (state.settings.bounds or fold.bounds).max_memories
-            if state.live + count > bound:
-                sizes[tenant] = max(count, state.live + count - bound) + stray[tenant]
-    return sizes
-
-
-def snapshot(
-    points: Mapping[str, StoredPoint],
-    tails: Mapping[str, Mapping[str, Memory]],
-    strays: Mapping[str, StoredPoint],
-    first: int,
+async def _read_once(
+    store: _Own, commands: Sequence[Arrival], fold: FoldSettings, strays: Mapping[str, StoredPoint], first: int
 ) -> Snapshot:
+    if not commands:
+        return Snapshot()
+    points = await store.points(ids_of(commands))
+    if behind := ids_behind(points, commands):
+        points |= await store.points(behind)
+    derived: dict[str, Memory] = {}
+    for tenant, ids in forgotten_ids(commands).items():
+        derived |= await store.derived(tenant, ids, first)
+    if sources := {id_ for memory in derived.values() for id_ in sources_of(memory)} - points.keys():
+        points |= await store.points(sources)
+    every, episodes = tail_sizes(points, commands, fold, strays)
+    tails = await store.tails(every, first)
+    episode_tails = await store.tails(episodes, first, episodes=True)
+    merged: dict[str, StoredPoint] = {**points, **derived}
+    for tail in (*tails.values(), *episode_tails.values()):
+        merged.update(tail)
+    return Snapshot(
+        merged,
+        {tenant: list(tail) for tenant, tail in tails.items()},
+        {tenant: list(tail) for tenant, tail in episode_tails.items()},
+        list(derived),
+    )
+
+
+def snapshot(found: Snapshot, strays: Mapping[str, StoredPoint], first: int) -> Snapshot:
     """The state at the checkpoint: what an interrupted command left is read as if it had not begun.
 
     Raises:
         Stop: a point stands at or beyond the batch that the batch's first command does not leave.
     """
-    merged: dict[str, StoredPoint] = dict(points)
-    for tail in tails.values():
-        merged.update(tail)
-    merged.update(strays)
+    if not strays:
+        return found
+    merged = {**found.points, **strays}
     for id_, point in list(merged.items()):
         if point.rev >= first:
             before = before_interruption(point, first)
@@ -134,8 +154,12 @@ def snapshot(
                 del merged[id_]
             else:
                 merged[id_] = before
-    kept = {tenant: [id_ for id_ in tail if id_ in merged] for tenant, tail in tails.items()}
-    return Snapshot(merged, kept)
+    return Snapshot(
+        merged,
+        {tenant: [id_ for id_ in tail if id_ in merged] for tenant, tail in found.tails.items()},
+        {tenant: [id_ for id_ in tail if id_ in merged] for tenant, tail in found.episode_tails.items()},
+        [id_ for id_ in found.derived if id_ in merged],
+    )
 
 
 def before_interruption(point: StoredPoint, first: int) -> StoredPoint | None:
@@ -146,8 +170,8 @@ def before_interruption(point: StoredPoint, first: int) -> StoredPoint | None:
     """
     if point.born == first == point.rev:
         return None
-    if isinstance(point, Memory) and point.rev == first and point.status == "evicted" and point.evict_key is not None:
-        return point.model_copy(update={"status": "active", "rev": point.born})
+    if isinstance(point, Memory) and point.rev == first and point.status in _LEFT and point.evict_key is not None:
+        return as_it_was(point)
     raise Stop(
         f"Partition {point.partition} holds a point of rev {point.rev} beyond its checkpoint {first}: the store was "
         "written by something else, or restored under a running recorder.",

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 from pydantic import Field
@@ -23,8 +24,9 @@ from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Retry
-from afterturn.streams.kafka import KafkaSettings, start_when_available
+from afterturn.streams.kafka import Admin, KafkaSettings, start_when_available
 from afterturn.streams.lanes.group import LaneGroup, LaneSettings
+from afterturn.streams.topics import clear_after
 
 _LOG = logging.getLogger("afterturn.recorder")
 
@@ -46,16 +48,23 @@ class Waiting:
     """What a starting service waits for, and since it is up, what is away."""
 
     def __init__(self) -> None:
-        self.missing: dict[str, str] = {"lanes": "not started"}
+        self._missing: dict[str, str] = {"lanes": "not started"}
+        self.lanes: LaneGroup | None = None
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """By name, what keeps the recorder from recording."""
+        closed = self.lanes.missing() if self.lanes is not None and not self._missing else None
+        return self._missing if closed is None else {"lanes": closed}
 
     def on_wait(self, error: Retry, delay: float) -> None:
         """Say that a dependency is away; the service tries again by itself."""
-        self.missing[error.dependency or "other"] = str(error)
+        self._missing[error.dependency or "other"] = str(error)
         _LOG.warning("waiting: %s Next try in %.1f s.", error, delay)
 
     def arrived(self) -> None:
         """What was missing is there."""
-        self.missing.clear()
+        self._missing.clear()
 
 
 async def record(
@@ -74,7 +83,7 @@ async def record(
     metrics, waiting = RecorderMetrics(registry), Waiting()
 
     def readiness() -> Mapping[str, str]:
-        return waiting.missing | metrics.away
+        return {**waiting.missing, **metrics.away}
 
     async with AsyncExitStack() as stack:
         app = health_app(readiness, registry)
@@ -86,13 +95,24 @@ async def record(
         client = await stack.enter_async_context(opened(store))
         await start_when_available(lambda: require(client, fold), on_wait=waiting.on_wait)
         memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
-        announcer = Announcer(service.topics, fold)
+        announcer = Announcer(
+            service.topics,
+            fold,
+            await start_when_available(lambda: _clear_after(service, kafka), on_wait=waiting.on_wait),
+        )
 
         def writer(partition: int) -> PartitionWriter:
             return PartitionWriter(partition, memories, embedder, fold, announcer)
 
-        lanes = LaneGroup(kafka, _lane_settings(fold, settings), writer, metrics)
+        waiting.lanes = lanes = LaneGroup(kafka, _lane_settings(fold, settings), writer, metrics)
         await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)
+
+
+async def _clear_after(service: ServiceSettings, kafka: KafkaSettings) -> timedelta | None:
+    """When nothing of an erased tenant is left in the topics that hold content, counted from the erasure."""
+    async with Admin(kafka) as admin:
+        found = [await admin.topic(name) for name in (service.topics.turns, service.topics.dead_letter)]
+    return clear_after([topic for topic in found if topic is not None])
 
 
 def _lane_settings(fold: FoldSettings, settings: RecorderSettings) -> LaneSettings:

@@ -9,9 +9,14 @@ from afterturn.consumers.recorder.announcing import Announcer, Finished, last_of
 from afterturn.consumers.recorder.cutting import LIMITS, BatchLimits, chunks, cut, fits
 from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
 from afterturn.consumers.recorder.embedding import Embedded, embed
+from afterturn.consumers.recorder.fold.plan import PLAN_VERSION, Plan, finish, give_up, plan, report
+from afterturn.consumers.recorder.fold.sweeps import Sweep
+from afterturn.consumers.recorder.fold.view import Snapshot
 from afterturn.consumers.recorder.opening import check_checkpoint, settled_checkpoint
-from afterturn.consumers.recorder.plan import PLAN_VERSION, Plan, plan, report
-from afterturn.consumers.recorder.reading import ids_of, read
+from afterturn.consumers.recorder.reading import read
+from afterturn.consumers.recorder.sweeping import Unconfirmed, sweep
+from afterturn.consumers.recorder.wanted import ids_of
+from afterturn.consumers.store.points import PointWrite
 from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.ids import position_of
@@ -71,7 +76,7 @@ class PartitionWriter:
         if batch[0].rev < self._at:
             finished = await self._reported(batch)
         else:
-            batch, planned = await self._planned(batch)
+            batch, planned = await self._planned(batch, still_ours)
             # 4. embed what is new, once.
             embedded = await embed(planned.points, self._embedder)
             # 5. write: one conditional upsert of everything the batch changes.
@@ -84,15 +89,31 @@ class PartitionWriter:
         commands = [item for item in batch if isinstance(item, Arrival)]
         return Finished(report(await self._store.points(ids_of(commands)), batch))
 
-    async def _planned(self, batch: Batch) -> tuple[Batch, Plan]:
+    async def _planned(self, batch: Batch, still_ours: Callable[[], None]) -> tuple[Batch, Plan]:
         while True:
             # 2. read: receipts and states, the lowest-ranked of tenants at their cap, last the checkpoint.
             snapshot = await read(self._store, self._partition, batch, self._fold, self._at)
             # 3. plan: pure, in offset order.
             planned = plan(snapshot, batch, self._fold)
+            if planned.sweep is not None:
+                return batch, await self._swept(planned.sweep, snapshot, still_ours)
             if len(batch) == 1 or fits(planned.points, self._fold, self._limits):
                 return batch, planned
             batch = batch[: len(batch) // 2]
+
+    async def _swept(self, wanted: Sweep, snapshot: Snapshot, still_ours: Callable[[], None]) -> Plan:
+        """A command that selects changes what it selects in chunks of its own rev; what it folds comes last."""
+        rev = wanted.arrival.rev
+
+        async def put(writes: Sequence[PointWrite]) -> None:
+            still_ours()
+            await self._store.write(writes, previous=self._at, next_=rev + 1, checkpoint=None)
+
+        try:
+            swept = await sweep(self._store, wanted, put, still_ours, self._limits.points)
+        except Unconfirmed:
+            return give_up(wanted, snapshot)
+        return finish(wanted, swept, snapshot)
 
     async def _write(self, batch: Batch, embedded: Embedded, still_ours: Callable[[], None]) -> None:
         following = batch[-1].rev + 1

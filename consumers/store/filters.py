@@ -83,10 +83,11 @@ def unwritten(previous: int, next_: int) -> Filter:
     return one_of(checkpoint, bounds("rev", lt=next_))
 
 
-def tail(tenant: str, first_rev: int) -> Filter:
-    """A tenant's memories that may have to leave, and those written from ``first_rev`` on, whatever became of them."""
+def tail(tenant: str, first_rev: int, *, episodes: bool = False) -> Filter:
+    """A tenant's memories (or episodes) that may have to leave, and those from ``first_rev`` on whatever they are."""
     leaving = all_of(live(), not_pinned())
-    return all_of(tenant_is(tenant), match("point", "memory"), one_of(leaving, bounds("rev", gte=first_rev)))
+    kind = [match("kind", "episodic")] if episodes else []
+    return all_of(tenant_is(tenant), match("point", "memory"), one_of(leaving, bounds("rev", gte=first_rev)), *kind)
 
 
 def landed(checkpoint: str, tenants: Iterable[str], first_rev: int) -> Filter:
@@ -106,11 +107,12 @@ def forgotten(tenant: str, chosen: Selection | None, below: int) -> Filter:
     return all_of(tenant_is(tenant), match("point", "memory"), live(), bounds("rev", lt=below), *_selected(chosen))
 
 
-def derived(tenant: str, ids: Iterable[str], below: int) -> Filter:
-    """A tenant's live memories made from any of these."""
+def derived(tenant: str, ids: Iterable[str], first_rev: int) -> Filter:
+    """A tenant's live memories made from any of these, and those written from ``first_rev`` on, as they are."""
     sources = list(ids)
     made = one_of(any_of("source_ids", sources), any_of("derived_from", sources))
-    return all_of(tenant_is(tenant), match("point", "memory"), live(), bounds("rev", lt=below), made)
+    there = one_of(live(), bounds("rev", gte=first_rev))
+    return all_of(tenant_is(tenant), match("point", "memory"), there, made)
 
 
 def everything(tenant: str, kinds: Iterable[str], below: int) -> Filter:
@@ -118,17 +120,39 @@ def everything(tenant: str, kinds: Iterable[str], below: int) -> Filter:
     return all_of(tenant_is(tenant), any_of("point", kinds), bounds("rev", lt=below))
 
 
-def changed_at(tenant: str, rev: int, status: str) -> Filter:
-    """A tenant's memories that the command at this rev has given this status."""
-    changed = bounds("rev", gte=rev, lt=rev + 1)
-    return all_of(tenant_is(tenant), match("point", "memory"), match("status", status), changed)
+def changed_at(tenant: str, rev: int) -> Filter:
+    """A tenant's memories that the command at this rev last changed."""
+    return all_of(tenant_is(tenant), match("point", "memory"), bounds("rev", gte=rev, lt=rev + 1))
 
 
 def collectable(partition: int, below: int) -> Filter:
     """A partition's receipts and tombstones from before a rev."""
+    return all_of(match("partition", partition), *_old(below), _gone())
+
+
+def states(partition: int, kind: str, below: int) -> Filter:
+    """A partition's states of threads or keys that were last changed before a rev."""
+    return all_of(match("partition", partition), match("point", kind), bounds("rev", lt=below))
+
+
+def kept_beside(tenant: str, born: int, below: int) -> Filter:
+    """What the command at this rev made of a tenant's memories and can't be collected yet."""
+    made = all_of(tenant_is(tenant), match("point", "memory"), bounds("born", gte=born, lt=born + 1))
+    return {**made, "must_not": [all_of(bounds("rev", lt=below), _gone())]}
+
+
+def of_thread(tenant: str, scope: Scope, thread: str) -> Filter:
+    """Every memory of a thread, removed or not."""
+    return all_of(tenant_is(tenant), match("point", "memory"), match("thread", thread), *_exactly(scope))
+
+
+def _old(below: int) -> list[Condition]:
+    return [bounds("born", lt=below), bounds("rev", lt=below)]
+
+
+def _gone() -> Filter:
     tombstone = all_of(match("point", "memory"), any_of("status", sorted(set(get_args(Status)) - LIVE)))
-    dead = one_of(match("point", "receipt"), tombstone)
-    return all_of(match("partition", partition), bounds("born", lt=below), bounds("rev", lt=below), dead)
+    return one_of(match("point", "receipt"), tombstone)
 
 
 def _selected(chosen: Selection | None) -> list[Condition]:

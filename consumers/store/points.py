@@ -99,9 +99,9 @@ def memories(found: Iterable[dict[str, Any]]) -> dict[str, Memory]:
 
 
 async def read_points(client: StoreClient, ids: Iterable[str]) -> dict[str, StoredPoint]:
-    """Those of these points that exist, by id."""
+    """Those of these points that exist, by id; a checkpoint is none that a command can name."""
     found = await retrieve(client, list(dict.fromkeys(ids)), with_payload=True)
-    return {id_: stored(id_, payload) for id_, payload in found.items()}
+    return {id_: stored(id_, payload) for id_, payload in found.items() if payload.get("point") != "checkpoint"}
 
 
 async def read_checkpoint(client: StoreClient, partition: int) -> Checkpoint | None:

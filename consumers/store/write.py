@@ -9,6 +9,7 @@ from afterturn.consumers.store import filters, points
 from afterturn.consumers.store.client import StoreClient
 from afterturn.consumers.store.errors import StoreRefused, WrongStore
 from afterturn.consumers.store.points import MAX_UPSERT, PointWrite
+from afterturn.consumers.store.select import SelectStore
 from afterturn.schemas.ids import checkpoint_id, rev_of
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 
@@ -28,6 +29,7 @@ class WriteStore:
         self._client = client
         self._dimension = dimension
         self._epoch = epoch
+        self.selections = SelectStore(client)
 
     async def checkpoint(self, partition: int) -> Checkpoint | None:
         """The partition's checkpoint, or None where nothing was ever written."""
@@ -72,8 +74,10 @@ class WriteStore:
         """Those of these points that exist, by id, without vectors; one read for each 5,000 ids."""
         return await points.read_points(self._client, ids)
 
-    async def tails(self, wanted: Mapping[str, int], first_rev: int) -> dict[str, dict[str, Memory]]:
-        """For each tenant, its ``wanted`` lowest-ranked memories, lowest first, by id; one batched read for all.
+    async def tails(
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+    ) -> dict[str, dict[str, Memory]]:
+        """For each tenant, its ``wanted`` lowest-ranked memories (or episodes), lowest first; one batched read for all.
 
         They are the live ones that aren't pinned, and those with rev ≥ ``first_rev`` whatever their state: an
         interrupted write may have left them, and ``plan`` reads them as what they were.
@@ -81,9 +85,16 @@ class WriteStore:
         asked = {tenant: count for tenant, count in wanted.items() if count > 0}
         if not asked:
             return {}
-        searches = [_tail(tenant, count, first_rev) for tenant, count in asked.items()]
+        searches = [_tail(filters.tail(tenant, first_rev, episodes=episodes), count) for tenant, count in asked.items()]
         answers = await self._client.post("reading tails", "/query/batch", {"searches": searches})
         return {tenant: points.memories(answer["points"]) for tenant, answer in zip(asked, answers, strict=True)}
+
+    async def derived(self, tenant: str, ids: Iterable[str], first_rev: int) -> dict[str, Memory]:
+        """A tenant's live memories made from any of these, by id, and those with rev ≥ ``first_rev`` as they are."""
+        chosen = filters.derived(tenant, ids, first_rev)
+        payloads = await points.scroll(self._client, "reading what was made from memories", chosen)
+        found = ((id_, points.stored(id_, payload)) for id_, payload in payloads.items())
+        return {id_: point for id_, point in found if isinstance(point, Memory)}
 
     async def landing(
         self, partition: int, tenants: Iterable[str], first_rev: int
@@ -126,10 +137,10 @@ class WriteStore:
         await self._client.change("changing a checkpoint", "POST", "/payload", body)
 
 
-def _tail(tenant: str, count: int, first_rev: int) -> dict[str, Any]:
+def _tail(chosen: dict[str, Any], count: int) -> dict[str, Any]:
     return {
         "query": {"order_by": {"key": "evict_key", "direction": "asc"}},
-        "filter": filters.tail(tenant, first_rev),
+        "filter": chosen,
         "limit": count,
         "with_payload": True,
     }

@@ -144,7 +144,7 @@ def _cloud_event() -> Json:
             "ce_time": _text("When it was made, by the publisher's clock.", format="date-time"),
             "content-type": _text("Always JSON.", const="application/json"),
             "traceparent": _text("W3C Trace Context; one that is none is ignored."),
-            "afterturn_original_offset": _text("Where a replayed dead letter stood first.", pattern="^[0-9]{1,14}$"),
+            "afterturn_original_rev": _text("Where a replayed dead letter stood first.", pattern="^[0-9]{1,16}$"),
         },
         "required": ["ce_id", "ce_source", "ce_specversion", "ce_time", "ce_type"],
     }

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from afterturn.schemas.commands import COMMANDS, Command
 from afterturn.schemas.documents.descriptions import describe
 from afterturn.schemas.events import EVENTS, MemoryEvent
-from afterturn.schemas.points import Checkpoint, Memory, Receipt, TenantState, ThreadState
+from afterturn.schemas.points import Checkpoint, KeyState, Memory, Receipt, TenantState, ThreadState
 from afterturn.schemas.query import Accepted, Answer, Query
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -25,6 +25,7 @@ OPEN: Mapping[str, type[BaseModel]] = {
     "accepted": Accepted,
     "answer": Answer,
     "point.checkpoint": Checkpoint,
+    "point.key": KeyState,
     "point.memory": Memory,
     "point.receipt": Receipt,
     "point.tenant": TenantState,

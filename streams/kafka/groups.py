@@ -15,6 +15,7 @@ from afterturn.streams.settings import KafkaSettings
 
 __all__ = ("GroupConsumer", "GroupTiming", "OnPartitions")
 
+_JOIN_GRACE = 5.0
 OnPartitions = Callable[[frozenset[int]], Awaitable[None]]
 
 
@@ -72,6 +73,8 @@ class GroupConsumer(TopicReader):
         if self._client is not None:
             return
         self._client = await self._connect(
+            # A group that waits for a member that died answers a join only once it has given that one up.
+            request_timeout_ms=int((max(self._timing.session, self._timing.rebalance) + _JOIN_GRACE) * 1000),
             group_id=self.group,
             group_instance_id=self._instance_id,
             session_timeout_ms=int(self._timing.session * 1000),

@@ -144,8 +144,7 @@ class TopicReader:
 
     async def _connect(self, **options: Any) -> Any:  # noqa: ANN401 - the library has no types
         client = AIOKafkaConsumer(
-            **client_options(self._settings),
-            **options,
+            **client_options(self._settings) | options,
             auto_offset_reset="none",
             enable_auto_commit=False,
             isolation_level="read_committed",

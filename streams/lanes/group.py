@@ -59,6 +59,7 @@ class LaneGroup:
         self._pulse = Pulse(settings.zombie_bound)
         self._keepers: dict[int, Keeper] = {}
         self._paused: set[int] = set()
+        self._joined = False
         self._consumer = GroupConsumer(
             kafka,
             settings.topic,
@@ -78,6 +79,13 @@ class LaneGroup:
     def taking(self) -> frozenset[int]:
         """Those of them whose lanes are open."""
         return frozenset(p for p, keeper in self._keepers.items() if keeper.taking)
+
+    def missing(self) -> str | None:
+        """What keeps this process from its part of the work, if anything: no place in the group, lanes not open."""
+        if not self._joined:
+            return "waiting for the group to give out partitions"
+        closed = len(self.partitions) - len(self.taking)
+        return f"{closed} of {len(self.partitions)} lanes are not open" if closed else None
 
     async def run(
         self, stop: asyncio.Event, on_start: Callable[[], None], on_wait: Callable[[Retry, float], None]
@@ -125,6 +133,7 @@ class LaneGroup:
         self._paused.discard(partition)
 
     async def _assigned(self, partitions: frozenset[int]) -> None:
+        self._joined = True
         for partition in partitions:
             self._paused.add(partition)
             self._keepers[partition] = Keeper(
@@ -137,6 +146,7 @@ class LaneGroup:
 
     async def _revoked(self, partitions: frozenset[int]) -> None:
         """Close all lanes side by side, within one deadline."""
+        self._joined = False
         keepers = [self._keepers.pop(p) for p in partitions if p in self._keepers]
         self._paused -= partitions
         results = await asyncio.gather(*(k.close(self._settings.drain) for k in keepers), return_exceptions=True)

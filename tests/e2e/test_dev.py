@@ -9,11 +9,14 @@ import subprocess
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 from support.commandline import CommandLine, clean_environment
 
 pytestmark = pytest.mark.timeout(300)
+BOAT = (
+    '{"tenant":"ada","thread":"t","turn_id":"1","occurred_at":"2026-01-01T00:00:00Z",'
+    '"messages":[{"role":"user","content":"The boat is called Nightjar."}]}'
+)
 PORTS = ("--kafka-port", "0", "--qdrant-port", "0", "--recall-port", "0", "--recorder-port", "0")
 
 
@@ -66,11 +69,7 @@ def test_ctrl_c_ends_everything_and_data_are_kept(tmp_path: Path) -> None:
     children = first.children()
     assert len(children) == 4
     cli = CommandLine(clean_environment() | first.environment)
-    turn = (
-        '{"tenant":"ada","thread":"t","turn_id":"1","occurred_at":"2026-01-01T00:00:00Z",'
-        '"messages":[{"role":"user","content":"The boat is called Nightjar."}]}'
-    )
-    assert cli.run("publish", "-", "--wait", stdin=turn).returncode == 0
+    assert cli.run("publish", "-", "--wait", stdin=BOAT).returncode == 0
     errors = first.end(signal.SIGINT)
     assert first.process.returncode == 0, errors
     assert "Traceback" not in errors
@@ -79,7 +78,7 @@ def test_ctrl_c_ends_everything_and_data_are_kept(tmp_path: Path) -> None:
     try:
         asked = CommandLine(clean_environment() | second.environment).run("ask", "ada", "What is the boat called?")
         assert "Nightjar" in asked.stdout
-        again = CommandLine(clean_environment() | second.environment).run("publish", "-", "--wait", stdin=turn)
+        again = CommandLine(clean_environment() | second.environment).run("publish", "-", "--wait", stdin=BOAT)
         assert again.returncode == 0, "the same turn again is safe"
     finally:
         second.end(signal.SIGTERM)
@@ -93,23 +92,48 @@ def test_killed_at_once_it_leaves_no_process_behind(tmp_path: Path) -> None:
     assert gone(children)
 
 
-def test_a_child_that_dies_is_started_again(tmp_path: Path) -> None:
+CHILDREN = ("afterturn.consumers\0recall", "afterturn.consumers\0recorder", "afterturn.consumers.dev.store", "noida-db")
+
+
+@pytest.mark.parametrize("child", CHILDREN, ids=("recall", "recorder", "store", "broker"))
+def test_a_child_that_dies_is_started_again_and_the_job_goes_on(tmp_path: Path, child: str) -> None:
     dev = Dev(tmp_path / "data")
     try:
-        recall = dev.environment["AFTERTURN_RECALL_URL"]
-        victim = next(pid for pid in dev.children() if b"recall" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        cli = CommandLine(clean_environment() | dev.environment)
+        assert cli.run("publish", "-", "--wait", stdin=BOAT).returncode == 0
+        _wait_until_written(tmp_path / "data" / "kafka" / "kafka.json", time.time())
+        victim = next(pid for pid in dev.children() if child.encode() in Path(f"/proc/{pid}/cmdline").read_bytes())
         os.kill(victim, signal.SIGKILL)
         assert gone({victim})
+        dog = BOAT.replace('"1"', '"2"').replace("boat is called Nightjar", "dog is called Fennel")
+        published = cli.run("publish", "-", "--wait", "--timeout", "120", stdin=dog)
+        assert published.returncode == 0, published.stderr
         deadline = time.monotonic() + 60
-        while not _ready(recall):
+        while "Fennel" not in cli.run("ask", "ada", "What is the dog called?").stdout:
             assert time.monotonic() < deadline
-            time.sleep(0.1)
     finally:
         dev.end(signal.SIGINT)
 
 
-def _ready(url: str) -> bool:
+def _wait_until_written(file: Path, since: float) -> None:
+    """Killed, the embedded broker loses what came since it last wrote its file, about a second: guarantees.md."""
+    deadline = time.monotonic() + 30
+    while file.stat().st_mtime <= since:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_second_stack_on_the_same_folder_or_port_says_so(tmp_path: Path) -> None:
+    dev = Dev(tmp_path / "data")
     try:
-        return httpx.get(f"{url}/health/ready", timeout=2).is_success
-    except httpx.TransportError:
-        return False
+        cli = CommandLine(clean_environment())
+        same_folder = cli.run("dev", "--folder", str(tmp_path / "data"), *PORTS)
+        assert same_folder.returncode == 1
+        assert "Another afterturn runs on" in same_folder.stderr
+        taken = dev.environment["AFTERTURN_RECALL_URL"].rpartition(":")[2]
+        ports = (*PORTS[:4], "--recall-port", taken, *PORTS[6:])
+        same_port = cli.run("dev", "--folder", str(tmp_path / "other"), *ports)
+        assert same_port.returncode == 1
+        assert "--recall-port 0" in same_port.stderr
+    finally:
+        dev.end(signal.SIGINT)

@@ -16,11 +16,10 @@ from support.kafka import KafkaBroker
 from support.naive_model import naive_fold
 from support.recorders import RecorderProcess, service_environment, service_settings
 from support.store import connect, start_store
+from support.whole_log import WholeLog, fold_log
 
 from afterturn.consumers.preparing import prepare
 from afterturn.consumers.recorder.decoding import decode
-from afterturn.consumers.recorder.plan import plan
-from afterturn.consumers.recorder.view import Snapshot
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.text.registry import open_embedder
@@ -205,9 +204,9 @@ def _check_plan(
     assert set(seen.values()) == {1}, "one outcome event a command, whatever was killed"
 
 
-def fold_all(records: list[Record], fold: FoldSettings) -> Any:
+def fold_all(records: list[Record], fold: FoldSettings) -> WholeLog:
     """The whole log of a partition folded in one go, with nothing before it."""
-    return plan(Snapshot(), [decode(record, fold) for record in records], fold)
+    return fold_log([decode(record, fold) for record in records], fold)
 
 
 def _check_naive(log: dict[int, list[Record]], fold: FoldSettings, stored: dict[int, dict[str, StoredPoint]]) -> None:

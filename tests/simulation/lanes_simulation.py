@@ -27,7 +27,7 @@ from support.turn_logs import PARTITION, draw_log
 
 from afterturn.consumers.recorder import writer as writer_module
 from afterturn.consumers.recorder.cutting import BatchLimits, chunks
-from afterturn.consumers.recorder.view import TailTooShortError
+from afterturn.consumers.recorder.fold.view import TailTooShortError
 from afterturn.consumers.store.points import PointWrite
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings

@@ -11,17 +11,15 @@ from typing import Any, cast
 from support.memory_store import MemoryStore, pause
 from support.naive_model import naive_fold
 from support.turn_logs import PARTITION, SETTINGS, Mix
+from support.whole_log import WholeLog
 
 from afterturn.consumers.recorder.announcing import Announcer, Finished
 from afterturn.consumers.recorder.cutting import BatchLimits
 from afterturn.consumers.recorder.decoding import decode
-from afterturn.consumers.recorder.plan import Plan, plan
-from afterturn.consumers.recorder.view import Snapshot
 from afterturn.consumers.recorder.writer import PartitionWriter
 from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.embedder import Embedded
-from afterturn.schemas.parts import LIVE
-from afterturn.schemas.points import Memory, StoredPoint
+from afterturn.schemas.points import Memory, StoredPoint, TenantState
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Reopen, Retry
 from afterturn.streams.records import OutRecord, Record
@@ -131,26 +129,20 @@ def folded(log: Sequence[Record], fold: FoldSettings = SETTINGS) -> tuple[list[P
     states: list[Points] = [{}]
     announced: list[tuple[int, OutRecord]] = []
     announcer = Announcer(TopicNames(), fold)
+    whole = WholeLog(fold)
     for record in log:
         item = decode(record, fold)
-        step: Plan = plan(_whole(states[-1]), [item], fold)
-        states.append({**states[-1], **step.points})
-        announced += announcer.announce([item], Finished(step.decisions), 0).outgoing
+        told = len(whole.decisions)
+        states.append(dict(whole.take([item]).points))
+        announced += announcer.announce([item], Finished(tuple(whole.decisions[told:])), 0).outgoing
     return states, announced
-
-
-def _whole(points: Points) -> Snapshot:
-    tails: dict[str, list[tuple[int, str]]] = {}
-    for id_, point in points.items():
-        if isinstance(point, Memory) and point.status in LIVE and point.evict_key is not None:
-            tails.setdefault(point.tenant, []).append((point.evict_key, id_))
-    return Snapshot(points, {tenant: [id_ for _, id_ in sorted(tail)] for tenant, tail in tails.items()})
 
 
 def check(world: World) -> None:
     """Where no write is landing, the store is the fold up to its checkpoint.
 
-    Only the chunks of one interrupted command may stand beyond it: what it inserted, and tombstones of what it evicts.
+    Only the chunks of one interrupted command may stand beyond it: what it inserted, and what it has changed or removed
+    already, each as the command leaves it.
     """
     store = world.store
     if not store.quiet or world.checked == store.version:
@@ -164,12 +156,17 @@ def check(world: World) -> None:
     for id_, point in store.content.items():
         if point.rev >= following:
             assert point.rev == world.log[done].offset, "a point of a command that is not the next"
-            assert isinstance(point, Memory), "a state or a receipt beyond the checkpoint"
-            assert point.payload() == world.states[done + 1][id_].payload() or point.outcome is None
+            assert not isinstance(point, TenantState), "a tenant's state beyond the checkpoint"
+            left = world.states[done + 1][id_].payload()
+            assert point.payload() == left or (isinstance(point, Memory) and point.outcome is None)
             if point.born == point.rev:
                 del found[id_]
             else:
                 found[id_] = expected[id_]
+    for id_ in expected.keys() - found.keys():
+        assert done < len(world.log), "removed, and there is no next command"
+        assert id_ not in world.states[done + 1], "removed, and not by the next command"
+        found[id_] = expected[id_]
     assert found == expected, f"the store is not the fold up to {following}"
     assert not store.spoilt, "marked as spoilt"
 

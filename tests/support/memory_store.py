@@ -19,6 +19,7 @@ from afterturn.consumers.store.errors import StoreAway
 from afterturn.consumers.store.points import PointWrite
 from afterturn.schemas.parts import LIVE
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
+from support.memory_selections import MemorySelections
 
 
 @dataclass(frozen=True)
@@ -153,14 +154,49 @@ class MemoryStore:
         await pause()
         return {id_: self.content[id_] for id_ in ids if id_ in self.content}
 
-    async def tails(self, wanted: Mapping[str, int], first_rev: int) -> dict[str, dict[str, Memory]]:
-        await pause()
-        return {tenant: self._tail(tenant, count, first_rev) for tenant, count in wanted.items() if count > 0}
+    @property
+    def selections(self) -> MemorySelections:
+        """Whole selections."""
+        return MemorySelections(self.content, pause, self._remove)
 
-    def _tail(self, tenant: str, count: int, first_rev: int) -> dict[str, Memory]:
+    async def _remove(self, ids: Sequence[str], below: int) -> None:
+        def resolve() -> tuple[list[_Piece], list[_Piece]]:
+            gone = [id_ for id_ in ids if id_ in self.content and self.content[id_].rev < below]
+            return [self._removing(id_) for id_ in gone], []
+
+        await self._landed(_Write(resolve))
+
+    def _removing(self, id_: str) -> _Piece:
+        def remove() -> None:
+            self.content.pop(id_, None)
+
+        return remove
+
+    async def derived(self, tenant: str, ids: Iterable[str], first_rev: int) -> dict[str, Memory]:
+        await pause()
+        sources = set(ids)
+        return {
+            id_: point
+            for id_, point in self.content.items()
+            if isinstance(point, Memory)
+            and point.tenant == tenant
+            and (point.status in LIVE or point.rev >= first_rev)
+            and sources & {*point.source_ids, *point.derived_from}
+        }
+
+    async def tails(
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+    ) -> dict[str, dict[str, Memory]]:
+        await pause()
+        asked = {tenant: count for tenant, count in wanted.items() if count > 0}
+        return {tenant: self._tail(tenant, count, first_rev, episodes=episodes) for tenant, count in asked.items()}
+
+    def _tail(self, tenant: str, count: int, first_rev: int, *, episodes: bool) -> dict[str, Memory]:
         leaving: list[tuple[int, str, Memory]] = []
         for id_, point in self.content.items():
             if not isinstance(point, Memory) or point.tenant != tenant or point.evict_key is None:
+                continue
+            if episodes and point.kind != "episodic":
                 continue
             late = self.rules.strays and point.rev >= first_rev
             if late or (point.status in LIVE and not point.pinned):

@@ -47,7 +47,7 @@ class Said:
     type: str
     ce_id: str
     ce_source: str
-    original_offset: int | None
+    original_rev: int | None
     tenant: str
     body: dict[str, Any]
     misrouted: bool
@@ -74,7 +74,7 @@ def read(record: Record, settings: FoldSettings) -> Said:
     body = _json(record.value)
     body = _turn(body) if headers["ce_type"] == TURN else _other(headers["ce_type"], body)
     tenant = body.get("tenant", "")
-    original = headers.get("afterturn_original_offset", "")
+    original = headers.get("afterturn_original_rev", "")
     if headers["ce_type"] == "log.collect.v1":
         misrouted = body["partition"] != record.partition
     else:
@@ -83,7 +83,7 @@ def read(record: Record, settings: FoldSettings) -> Said:
         type=headers["ce_type"],
         ce_id=headers["ce_id"],
         ce_source=headers["ce_source"],
-        original_offset=int(original) if original.isascii() and original.isdigit() else None,
+        original_rev=int(original) if original.isascii() and original.isdigit() else None,
         tenant=tenant,
         body=body,
         misrouted=misrouted,

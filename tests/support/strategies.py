@@ -127,7 +127,7 @@ def attributes() -> SearchStrategy[Attributes]:
         type=st.just("set.by.the.codec"),
         time=times().map(lambda time: time.replace(microsecond=time.microsecond // 1_000 * 1_000)),
         traceparent=st.none() | st.from_regex(r"\A[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}\Z"),
-        original_offset=st.none() | st.integers(0, 2**44 - 1),
+        original_rev=st.none() | st.integers(0, 2**44 - 1),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from afterturn.schemas.points import TenantState
 from afterturn.schemas.settings import Bounds, FoldSettings, Phases, Recording, TenantSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
+from support.turn_log_commands import DRAWN, NOTHING, SCOPES, Place, body_of, names
 
 TOPIC, PARTITION, PARTITIONS = "afterturn.turns", 0, 3
 EPOCH_MS = 1_700_000_000_000
@@ -41,9 +43,8 @@ def away(name: str) -> str:
 
 
 TENANTS = (home("anna"), home("b\u00e9a"), home("\u5f20"))
-OFF, SCOPED, SMALL = home("off"), home("scoped"), home("small")
+OFF, SCOPED, SMALL, LARGE = home("off"), home("scoped"), home("small"), home("large")
 STRANGER = away("stranger")
-SCOPES: tuple[dict[str, Any], ...] = ({}, {"user": "u1"}, {"user": "u2"}, {"user": "u1", "agent": 7})
 TEXTS = (
     "Good morning.", "What is it?", "Caf\u00e9 \U0001f44b\U0001f525", "\u6211\u559c\u6b22\u5317\u4eac\u70e4\u9e2d",
     "a\u0000b", "half an emoji \ud83d", "x",
@@ -102,6 +103,7 @@ def configured() -> dict[str, TenantState]:
         OFF: TenantSettings(phases=Phases(record="off")),
         SCOPED: TenantSettings(required_scope=("user",), recording=Recording(roles=("user", "tool"), max_chars=500)),
         SMALL: TenantSettings(bounds=Bounds(max_memories=2), recording=Recording(max_chars=600, long="cut")),
+        LARGE: TenantSettings(bounds=Bounds(max_memories=12, max_episodes=9)),
     }
     return {
         name: TenantState(partition=PARTITION, born=3, rev=3, tenant=name, settings=own)
@@ -111,19 +113,34 @@ def configured() -> dict[str, TenantState]:
 
 @dataclass(frozen=True)
 class Mix:
-    """How often, of a hundred records, what stands in a log; the rest are fresh turns."""
+    """How often, of a hundred records, what stands in a log; the rest are fresh turns. A share of 0 is none at all.
+
+    ``long`` is of a hundred messages, ``replacing`` of a hundred fresh turns.
+    """
 
     repeated: int = 10
-    conflicting: int = 5
-    other: int = 5
-    poison: int = 6
-    misrouted: int = 4
+    conflicting: int = 3
+    other: int = 3
+    poison: int = 4
+    misrouted: int = 3
     replayed: int = 4
+    facts: int = 16
+    forgets: int = 7
+    pins: int = 7
+    configures: int = 4
+    erases: int = 1
+    collects: int = 3
     long: int = 8
-    tenants: tuple[str, ...] = (*TENANTS, TENANTS[0], TENANTS[0], OFF, SCOPED, SMALL)
+    replacing: int = 12
+    tenants: tuple[str, ...] = (*TENANTS, TENANTS[0], TENANTS[0], OFF, SCOPED, SMALL, LARGE, LARGE, LARGE)
 
 
 ALL = Mix()
+BUSY = Mix(
+    repeated=5, conflicting=1, other=1, poison=0, misrouted=0, facts=32, forgets=13, pins=10, configures=4, erases=2,
+    collects=4, tenants=(TENANTS[0], LARGE),
+)  # fmt: skip
+"""Few turns, and commands that meet each other's memories."""
 Log = list[Record]
 
 
@@ -141,9 +158,14 @@ _Draw = Callable[[_Spot], Record]
 
 
 def draw_log(rng: Random, size: int, mix: Mix = ALL, first: int = 10) -> Log:
-    """A log of so many records, from offset ``first`` on; now and then an offset is missing, as after a transaction."""
+    """A log of so many records, from offset ``first`` on; now and then an offset is missing, as after a transaction.
+
+    Most logs are of one to three of the mix's tenants, whose commands so meet each other.
+    """
     log: Log = []
     offset = first
+    few = tuple(rng.choice(mix.tenants) for _ in range(rng.choice((1, 2, 3, len(mix.tenants)))))
+    mix = replace(mix, tenants=few)
     for _ in range(size):
         spot = _Spot(rng, log, offset, mix)
         log.append(_choice(spot)(spot))
@@ -159,6 +181,7 @@ def _choice(at: _Spot) -> _Draw:
         (at.mix.poison, _poison),
         (at.mix.misrouted, _misrouted),
         (at.mix.replayed if at.log else 0, _replayed),
+        *((getattr(at.mix, name), partial(_command, name=name)) for name in DRAWN),
     ]
     dice = at.rng.randrange(100)
     for share, draw in shares:
@@ -181,9 +204,20 @@ def _fresh(at: _Spot) -> Record:
         body |= {"tags": ["Paris, France", "a"], "data": {"deep": {"n": 2**60}}, "unknown": "field"}
     if rng.randrange(8) == 0:
         body["run"] = {"id": "run-1", "outcome": "ok", "duration_ms": 12, "extra": 1}
-    if rng.randrange(20) == 0:
-        body["replaces"] = "1"
+    if rng.randrange(100) < at.mix.replacing:
+        body["replaces"] = _replaced(at, body)
     return record(at.offset, body)
+
+
+def _replaced(at: _Spot, body: dict[str, Any]) -> object:
+    """A turn to replace: mostly a recent one of the tenant, whose thread the body takes; or an odd one, or its own."""
+    bodies = [b for r in at.log if names(r).get("ce_type") == TURN and (b := body_of(r)) is not None]
+    earlier = [b for b in bodies if b["tenant"] == body["tenant"]][-5:]
+    if not earlier or at.rng.randrange(4) == 0:
+        return at.rng.choice((1, "2", "none", body["turn_id"]))
+    chosen = at.rng.choice(earlier)
+    body |= {"scope": chosen.get("scope", {}), "thread": chosen["thread"]}
+    return chosen["turn_id"]
 
 
 def _message(rng: Random, mix: Mix) -> dict[str, Any]:
@@ -202,42 +236,51 @@ def _repeated(at: _Spot) -> Record:
 
 def _conflicting(at: _Spot) -> Record:
     again = _repeated(at)
-    try:
-        body = json.loads(again.value or b"")
-    except ValueError:
+    body = body_of(again)
+    if body is None:
         return again
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
-        return again
-    changed = {**body, "messages": [*body["messages"], {"role": "tool", "content": "something else"}]}
+    other: dict[str, Any] = {"content": "something else", "reason": "corrected", "ids": [NOTHING]}
+    changed = {name: other.get(name, value) for name, value in body.items()}
+    if isinstance(body.get("messages"), list):
+        changed["messages"] = [*body["messages"], {"role": "tool", "content": "something else"}]
     return replace(again, value=json.dumps(changed).encode())
 
 
 def _replayed(at: _Spot) -> Record:
-    """A dead letter as an operator replays it, half of them in a form that can be applied."""
-    original = at.rng.choice(at.log)
-    header = ("afterturn_original_offset", str(original.offset).encode())
+    """A dead letter as an operator replays it, half of them in a form that can be applied; or what was none."""
+    unsupported = [r for r in at.log if names(r).get("ce_type", TURN) not in (TURN, "log.collect.v1")]
+    original = at.rng.choice(unsupported if unsupported and at.rng.randrange(2) else at.log)
+    header = ("afterturn_original_rev", str(original.offset).encode())
     time = EPOCH_MS + 17 * at.offset
     again = replace(original, offset=at.offset, timestamp_ms=time, headers=(*original.headers, header))
-    if at.rng.randrange(2) or b'"replaces"' not in (again.value or b""):
+    body = body_of(again)
+    if body is None or at.rng.randrange(2) or not {"collection", "mode"} & body.keys():
         return again
-    body = json.loads(again.value or b"")
-    return replace(again, value=json.dumps({**body, "replaces": None}).encode())
+    mended = {name: value for name, value in body.items() if name not in ("collection", "mode")}
+    return replace(again, value=json.dumps(mended).encode())
+
+
+def _command(at: _Spot, name: str) -> Record:
+    """A command that is no turn; what collects has neither tenant nor key."""
+    tenant = at.rng.choice(at.mix.tenants)
+    kind, draw = DRAWN[name]
+    drawn = record(at.offset, draw(Place(at.rng, at.log, at.offset, tenant)), kind=kind)
+    return replace(drawn, key=drawn.key or None)
 
 
 def others(tenant: str) -> tuple[tuple[str, dict[str, Any]], ...]:
     """One valid body of each command that is not a turn, with its type."""
-    id_ = "0" * 8 + "-0000-5000-8000-" + "0" * 12
     summary = {"kind": "semantic", "content": "s", "confidence": 1, "importance": 1, "level": 1}
     return (
         ("memory.remember.v1", {"tenant": tenant, "content": "fact", "source": {"type": "user", "id": "1"}}),
-        ("memory.revise.v1", {"tenant": tenant, "reason": "merged", "changes": [{"id": id_, "set": {"level": 1}}]}),
-        ("memory.review.v1", {"tenant": tenant, "ids": [id_], "decision": "approve", "reviewer": "r"}),
+        ("memory.revise.v1", {"tenant": tenant, "reason": "merged", "changes": [{"id": NOTHING, "set": {"level": 1}}]}),
+        ("memory.review.v1", {"tenant": tenant, "ids": [NOTHING], "decision": "approve", "reviewer": "r"}),
         ("memory.consolidate.v1", {
-            "tenant": tenant, "policy": "p", "group": "g", "sources": [{"id": id_, "rev": 1}], "min_sources": 1,
+            "tenant": tenant, "policy": "p", "group": "g", "sources": [{"id": NOTHING, "rev": 1}], "min_sources": 1,
             "summary": {**summary, "data": {"source_count": 1, "derived_from": []}}, "source_ttl_s": 1, "based_on": 1,
         }),
-        ("memory.forget.v1", {"tenant": tenant, "ids": [id_], "reason": "asked"}),
-        ("memory.pin.v1", {"tenant": tenant, "ids": [id_]}),
+        ("memory.forget.v1", {"tenant": tenant, "ids": [NOTHING], "reason": "asked"}),
+        ("memory.pin.v1", {"tenant": tenant, "ids": [NOTHING]}),
         ("tenant.configure.v1", {"tenant": tenant, "bounds": {"max_memories": 1}}),
         ("tenant.erase.v1", {"tenant": tenant, "confirm": tenant, "reason": "asked"}),
         ("log.collect.v1", {"partition": PARTITION, "below": 3}),
@@ -245,7 +288,9 @@ def others(tenant: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def _other(at: _Spot) -> Record:
-    kind, body = at.rng.choice(others(at.rng.choice(at.mix.tenants)))
+    left_out = {kind for name, (kind, _) in DRAWN.items() if not getattr(at.mix, name)}
+    drawn = [other for other in others(at.rng.choice(at.mix.tenants)) if other[0] not in left_out]
+    kind, body = at.rng.choice(drawn)
     return record(at.offset, body, kind=kind, ce_id=at.rng.choice((None, "same-id")))
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from support.naive_model import naive_fold
 from support.turn_logs import PARTITION, SETTINGS, STRANGER, TENANTS, record, turn
+from support.whole_log import fold_log
 
 from afterturn.consumers.recorder.announcing import Announcer, Finished, ending_of, last_of
 from afterturn.consumers.recorder.decoding import decode
-from afterturn.consumers.recorder.plan import Decision, plan
-from afterturn.consumers.recorder.view import Snapshot
+from afterturn.consumers.recorder.fold.plan import Decision, plan
+from afterturn.consumers.recorder.fold.view import Snapshot
+from afterturn.schemas.ids import checkpoint_id, tenant_id
 from afterturn.schemas.points import Checkpoint, Memory, Receipt, ThreadState
 from afterturn.schemas.settings import Bounds, Recording
 from afterturn.streams.records import Record
@@ -221,7 +223,7 @@ def test_the_same_turn_again_is_a_duplicate_and_with_other_content_a_conflict() 
 
 
 def test_only_the_own_replay_takes_the_key_of_a_dead_letter_back() -> None:
-    header = [("afterturn_original_offset", b"10")]
+    header = [("afterturn_original_rev", b"10")]
     log = [record(10, turn()), record(11, turn()), record(12, turn(), extra=header), record(13, turn(), extra=header)]
     batch = [decode(r, SETTINGS) for r in log]
     planned = plan(Snapshot(), batch, SETTINGS, frozenset({10}))
@@ -230,10 +232,21 @@ def test_only_the_own_replay_takes_the_key_of_a_dead_letter_back() -> None:
     assert (memory.born, memory.rev) == (12, 12)
 
 
-def test_a_turn_that_replaces_another_is_visibly_unsupported() -> None:
-    result = outcome_of(told(hello(), replaces="0"))
-    assert (result.headers["afterturn_reason"], result.headers["afterturn_place"]) == ("unsupported", "replaces")
+@pytest.mark.parametrize(("field", "value"), [("collection", "people"), ("mode", "ask")])
+def test_a_fact_of_a_later_version_is_visibly_unsupported(field: str, value: str) -> None:
+    fact = {"tenant": TENANTS[0], "content": "c", "source": {"type": "user", "id": "1"}, field: value}
+    result = outcome_of(record(10, fact, kind="memory.remember.v1"))
+    assert (result.headers["afterturn_reason"], result.headers["afterturn_place"]) == ("unsupported", field)
     assert [receipt.dead for receipt in result.receipts] == [True]
+
+
+def test_a_command_that_names_the_checkpoint_or_a_state_changes_nothing_of_them() -> None:
+    ids = [checkpoint_id(PARTITION), tenant_id(TENANTS[0])]
+    log = [record(10, turn()), record(11, {"tenant": TENANTS[0], "ids": ids, "reason": "r"}, kind="memory.forget.v1")]
+    whole = fold_log([decode(r, SETTINGS) for r in log], SETTINGS)
+    outcome = whole.decisions[1].outcome
+    assert outcome is not None
+    assert outcome.counts == {"forgotten": 0, "derived": 0, "unknown": 2}
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, 2**62])
@@ -242,6 +255,13 @@ def test_a_time_no_broker_gives_stops_nothing(timestamp_ms: int) -> None:
     assert ending_of(outcome_of(odd).decision) == "applied"
     key, time = last_of(odd)
     assert Checkpoint(partition=PARTITION, next=11, key=key, time=time).time == max(timestamp_ms, 0)
+
+
+def test_a_time_beyond_the_calendar_is_no_expiry() -> None:
+    body = {"tenant": TENANTS[0], "ttl_s": {"episodic": 60}}
+    late = replace(record(11, turn()), timestamp_ms=2**62)
+    whole = fold_log([decode(r, SETTINGS) for r in (record(10, body, kind="tenant.configure.v1"), late)], SETTINGS)
+    assert [p.expires_at for p in whole.points.values() if isinstance(p, Memory)] == [None]
 
 
 def test_positions_count_what_is_recorded_and_parts_share_theirs() -> None:

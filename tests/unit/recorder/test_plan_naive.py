@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from support.fold_checks import assert_same_endings, assert_same_points
 from support.naive_model import Expected, naive_fold, naive_id
 from support.turn_logs import SETTINGS, TENANTS, Mix, configured, draw_log, record, turn
+from support.whole_log import WholeLog, fold_log
 
 from afterturn.consumers.recorder.announcing import last_of
 from afterturn.consumers.recorder.decoding import decode
-from afterturn.consumers.recorder.plan import Plan, plan
-from afterturn.consumers.recorder.view import Snapshot
 from afterturn.schemas import ids
+from afterturn.schemas.parts import LIVE
 from afterturn.schemas.points import Memory, StoredPoint, TenantState, point_of
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Bounds, FoldSettings, Recording
@@ -31,17 +31,16 @@ BEFORE: dict[str, StoredPoint] = {ids.tenant_id(name): state for name, state in 
 
 def both(
     log: list[Record], fold: FoldSettings = SETTINGS, dead: frozenset[int] = frozenset()
-) -> tuple[Plan, dict[str, StoredPoint], Expected]:
-    planned = plan(Snapshot(BEFORE), [decode(r, fold) for r in log], fold, dead)
+) -> tuple[WholeLog, Expected]:
+    whole = fold_log([decode(r, fold) for r in log], fold, BEFORE, dead)
     before = {id_: point.payload() for id_, point in BEFORE.items()}
-    expected = naive_fold(log, fold, before=before, dead=dict.fromkeys(dead, "invalid"))
-    return planned, {**BEFORE, **planned.points}, expected
+    return whole, naive_fold(log, fold, before=before, dead=dict.fromkeys(dead, "invalid"))
 
 
 def assert_agree(log: list[Record], fold: FoldSettings = SETTINGS, dead: frozenset[int] = frozenset()) -> None:
-    planned, points, expected = both(log, fold, dead)
-    assert_same_endings(planned.decisions, expected.ended)
-    assert_same_points(points, expected.points)
+    whole, expected = both(log, fold, dead)
+    assert_same_endings(whole.decisions, expected.ended)
+    assert_same_points(whole.points, expected.points)
 
 
 @given(RANDOMS, st.integers(1, 25))
@@ -77,13 +76,17 @@ def test_epoch_and_partitioner_are_heeded(fold: FoldSettings) -> None:
 @THOROUGH
 def test_the_bound_holds_after_every_command_and_the_counts_are_true(rng: Random) -> None:
     log = [decode(r, SETTINGS) for r in draw_log(rng, 12)]
-    for size in range(1, len(log) + 1):
-        points = {**BEFORE, **plan(Snapshot(BEFORE), log[:size], SETTINGS).points}
+    whole = fold_log([], SETTINGS, BEFORE)
+    for item in log:
+        points = whole.take([item]).points
         for state in [p for p in points.values() if isinstance(p, TenantState)]:
             memories = [p for p in points.values() if isinstance(p, Memory) and p.tenant == state.tenant]
-            bound = (state.settings.bounds or SETTINGS.bounds).max_memories
-            assert state.live == sum(m.status == "active" for m in memories) <= bound
-            assert state.number == len(memories)
+            live = [m for m in memories if m.status in LIVE]
+            bounds = state.settings.bounds or SETTINGS.bounds
+            assert state.live == len(live) <= bounds.max_memories
+            assert state.episodes == sum(m.kind == "episodic" for m in live) <= (bounds.max_episodes or len(live))
+            assert state.pinned == sum(m.pinned for m in live) <= bounds.max_memories // 2
+            assert len({m.evict_key for m in live}) == len(live), "no ties"
 
 
 @given(RANDOMS)
@@ -95,7 +98,7 @@ def test_every_point_comes_back_from_its_payload(rng: Random) -> None:
 
 def test_the_checkpoint_recognises_the_last_record() -> None:
     log = draw_log(Random(5), 4)
-    checkpoint = both(log)[2].checkpoint
+    checkpoint = both(log)[1].checkpoint
     assert checkpoint is not None
     assert last_of(log[-1]) == (checkpoint["key"], checkpoint["time"])
 
@@ -110,8 +113,7 @@ def test_ties_leave_in_the_order_they_were_recorded() -> None:
 
 def test_two_users_threads_of_one_name_are_two_threads() -> None:
     log = [record(n, turn(scope={"user": user})) for n, user in enumerate(("u1", "u2", "u1"))]
-    planned = both(log)[0]
-    memories = [p for p in planned.points.values() if isinstance(p, Memory)]
+    memories = [p for p in both(log)[0].points.values() if isinstance(p, Memory)]
     assert sorted((m.scope.user, m.position) for m in memories) == [("u1", 0), ("u2", 0)]
     assert_agree(log)
 

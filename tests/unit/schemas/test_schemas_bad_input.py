@@ -12,7 +12,7 @@ from afterturn.schemas.codec import decode_command, decode_event
 from afterturn.schemas.errors import ContractError
 
 CANARY = "xyzzy plugh"
-ORIGINAL = "afterturn_original_offset"
+ORIGINAL = "afterturn_original_rev"
 
 
 def refused(body: Any, *, unknown: Any = "ignore", type_: str = TURN, given: Any = None) -> ContractError:
@@ -52,8 +52,8 @@ NO_RECORD_OF_OURS: list[tuple[str, Any, Any, str, str]] = [
     ("no time", headers(ce_time=b"yesterday"), b"{}", "headers", "ce_time"),
     ("year 0", headers(ce_time=b"0000-01-01T00:00:00Z"), b"{}", "headers", "ce_time"),
     ("year 0 by its offset", headers(ce_time=b"0001-01-01T00:00:00+05:00"), b"{}", "headers", "ce_time"),
-    ("offsets of 5,000 digits", headers(**{ORIGINAL: b"9" * 5_000}), b"{}", "headers", ORIGINAL),
-    ("an offset beyond 2^44", headers(**{ORIGINAL: b"17592186044416"}), b"{}", "headers", ORIGINAL),
+    ("a rev of 5,000 digits", headers(**{ORIGINAL: b"9" * 5_000}), b"{}", "headers", ORIGINAL),
+    ("a rev beyond all epochs", headers(**{ORIGINAL: b"9007199254740992"}), b"{}", "headers", ORIGINAL),
     ("an unknown type", headers("turn.started.v1"), b"{}", "unsupported", "ce_type"),
     ("an unknown version", headers("turn.completed.v2"), b"{}", "unsupported", "ce_type"),
     ("an event", headers("memory.recorded.v1"), b"{}", "unsupported", "ce_type"),

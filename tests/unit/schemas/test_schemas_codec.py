@@ -33,7 +33,7 @@ def test_a_command_comes_back_equal(command: Command, sent: Attributes) -> None:
     found, decoded = decode_command(record.headers, record.value, unknown="forbid")
     assert decoded == command
     assert (found.id, found.source, found.type, found.time) == (sent.id, sent.source, command.TYPE, sent.time)
-    assert (found.traceparent, found.original_offset) == (sent.traceparent, sent.original_offset)
+    assert (found.traceparent, found.original_rev) == (sent.traceparent, sent.original_rev)
     assert encode(decoded, found) == record
     assert key_of(command) == record.key
 

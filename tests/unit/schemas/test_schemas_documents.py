@@ -55,7 +55,7 @@ def test_the_command_line_checks_and_names_what_differs(tmp_path: Path, capsys: 
 
 
 def test_there_is_a_schema_of_everything() -> None:
-    kinds = {"point.memory", "point.receipt", "point.thread", "point.tenant", "point.checkpoint"}
+    kinds = {"point.key", "point.memory", "point.receipt", "point.thread", "point.tenant", "point.checkpoint"}
     assert set(SCHEMAS) == {*COMMAND_TYPES, *EVENT_TYPES, *kinds, "query", "answer", "accepted", "command", "event"}
 
 
@@ -241,7 +241,7 @@ def test_the_page_shows_every_clients_partitioner_setting() -> None:
 def test_the_page_names_every_file_header_and_reason() -> None:
     page = (CONTRACTS / "README.md").read_text(encoding="utf-8")
     schemas = ASYNCAPI["components"]["schemas"]
-    headers = schemas["CloudEventHeaders"]["properties"].keys() - {"afterturn_original_offset"}
+    headers = schemas["CloudEventHeaders"]["properties"].keys() - {"afterturn_original_rev"}
     for name in (*headers, *schemas["DeadLetterHeaders"]["properties"], "misrouted", "unsupported", "too_large"):
         assert f"`{name}`" in page, name
     for channel in ASYNCAPI["channels"].values():

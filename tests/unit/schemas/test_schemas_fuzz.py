@@ -17,7 +17,7 @@ from afterturn.schemas.events import EVENT_TYPES
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 TYPES = st.sampled_from([*COMMAND_TYPES, *EVENT_TYPES, "turn.started.v1"])
-NAMES = st.sampled_from([*dict(Attributes("1", "s", "t", AT).headers()), "traceparent", "afterturn_original_offset"])
+NAMES = st.sampled_from([*dict(Attributes("1", "s", "t", AT).headers()), "traceparent", "afterturn_original_rev"])
 HEADERS = st.lists(st.tuples(NAMES | st.text(), st.binary(max_size=40)), max_size=8)
 # Texts as json.loads makes them: lone surrogates, NUL and all.
 TEXT = st.text(st.characters(), max_size=6)

@@ -45,7 +45,11 @@ READS: dict[str, filters.Filter] = {
     "forgotten": filters.forgotten("t", SELECTED, 5),
     "derived": filters.derived("t", [str(uuid4())], 5),
     "everything": filters.everything("t", ("memory", "receipt"), 5),
-    "changed at": filters.changed_at("t", 5, "erased"),
+    "changed at": filters.changed_at("t", 5),
+    "episodes' tail": filters.tail("t", 5, episodes=True),
+    "states": filters.states(3, "thread", 5),
+    "kept beside": filters.kept_beside("t", 5, 9),
+    "of a thread": filters.of_thread("t", SCOPE, "x"),
     "collectable": filters.collectable(3, 5),
     "removed": filters.all_of(filters.has_id([str(uuid4())]), filters.bounds("rev", lt=5)),
 }

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from afterturn.consumers.recorder.bound import apply_bound
 from afterturn.consumers.recorder.decoding import Arrival
-from afterturn.consumers.recorder.view import View
+from afterturn.consumers.recorder.fold.bound import apply_bound
+from afterturn.consumers.recorder.fold.receipts import skip
+from afterturn.consumers.recorder.fold.removal import superseded
+from afterturn.consumers.recorder.fold.tenants import bounds_of, expiry, tenant_of
+from afterturn.consumers.recorder.fold.view import View
 from afterturn.consumers.text.split import cut, split
 from afterturn.schemas.commands import TurnCompleted
-from afterturn.schemas.ids import memory_id, tenant_id, thread_id
+from afterturn.schemas.ids import memory_id, memory_ids, tenant_id, thread_id, turn_key
 from afterturn.schemas.parts import Message, Source
-from afterturn.schemas.points import MAX_AUTHORS, Memory, Outcome, Receipt, TenantState, ThreadState, evict_key
+from afterturn.schemas.points import (
+    MAX_AUTHORS,
+    Memory,
+    Outcome,
+    Receipt,
+    StoredPoint,
+    TenantState,
+    ThreadState,
+    evict_key,
+)
 from afterturn.schemas.settings import FoldSettings, Recording
 from afterturn.schemas.types import is_blank
 
 DEFAULT_IMPORTANCE = 0.5
 SHORT_QUESTION_CHARS = 120
 RECORDED = "memory.recorded.v1"
-SKIPPED = "memory.skipped.v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +61,21 @@ def parts_of(turn: TurnCompleted, recording: Recording) -> Iterator[Part]:
 
 def fold_turn(view: View, arrival: Arrival, turn: TurnCompleted, fold: FoldSettings) -> Outcome:
     """Apply a turn that has no receipt yet; returns its outcome, which is in its receipt."""
-    tenant = view.tenant(turn.tenant) or _new_tenant(arrival, turn)
+    tenant = tenant_of(view, arrival)
     settings = tenant.settings
     if settings.phases and settings.phases.record == "off":
-        return _skip(view, arrival, "off")
+        return skip(view, arrival, "off")
     if turn.scope.missing(settings.required_scope or ()):
-        return _skip(view, arrival, "scope")
+        return skip(view, arrival, "scope")
     parts = list(parts_of(turn, settings.recording or fold.recording))
     if not parts:
-        return _skip(view, arrival, "blank")
-    thread = view.thread(turn.tenant, turn.scope, turn.thread) or _new_thread(arrival, turn)
+        return skip(view, arrival, "blank")
+    thread = _thread(view, arrival, turn)
+    replaced = _supersede(view, arrival, turn)
+    expires_at = expiry(tenant, "episodic", arrival.at)
     for ordinal, part in enumerate(parts):
         memory = _memory(arrival, turn, part, ordinal, thread.next_position, tenant.number + 1 + ordinal, fold.embedder)
-        view.put(memory_id(turn.tenant, arrival.key, ordinal), memory)
+        view.put(memory_id(turn.tenant, arrival.key, ordinal), memory.model_copy(update={"expires_at": expires_at}))
     reached = thread.next_position + parts[-1].position + 1
     view.put(
         thread_id(turn.tenant, turn.scope, turn.thread),
@@ -71,51 +84,55 @@ def fold_turn(view: View, arrival: Arrival, turn: TurnCompleted, fold: FoldSetti
     tenant = tenant.model_copy(
         update={
             "live": tenant.live + len(parts),
+            "episodes": tenant.episodes + len(parts),
             "number": tenant.number + len(parts),
             "authors": _authors(tenant, parts),
             "rev": arrival.rev,
         }
     )
-    tenant, evicted = apply_bound(view, tenant, settings.bounds or fold.bounds, arrival.rev)
+    tenant, evicted = apply_bound(view, tenant, bounds_of(tenant, fold), arrival.rev)
     view.put(tenant_id(turn.tenant), tenant)
-    outcome = Outcome(
-        event=RECORDED,
-        counts={"added": len(parts), "evicted": evicted, "parts": sum(p.parts > 1 for p in parts)},
-    )
+    counts = {"added": len(parts), "evicted": evicted, "superseded": replaced}
+    outcome = Outcome(event=RECORDED, counts={**counts, "parts": sum(p.parts > 1 for p in parts)})
     first = view.memory(arrival.receipt)
     assert first is not None, "ordinal 0 was put above"
     view.put(arrival.receipt, first.model_copy(update={"outcome": outcome, "digest": arrival.digest}))
     return outcome
 
 
-def _skip(view: View, arrival: Arrival, reason: str) -> Outcome:
-    outcome = Outcome.model_validate({"event": SKIPPED, "operation": "memory.record", "reason": reason})
-    receipt = Receipt(
-        partition=arrival.record.partition,
-        born=arrival.rev,
-        rev=arrival.rev,
-        tenant=arrival.tenant,
-        outcome=outcome,
-        digest=arrival.digest,
-    )
-    view.put(arrival.receipt, receipt)
-    return outcome
-
-
-def _new_tenant(arrival: Arrival, turn: TurnCompleted) -> TenantState:
-    return TenantState(partition=arrival.record.partition, born=arrival.rev, rev=arrival.rev, tenant=turn.tenant)
-
-
-def _new_thread(arrival: Arrival, turn: TurnCompleted) -> ThreadState:
+def _thread(view: View, arrival: Arrival, turn: TurnCompleted) -> ThreadState:
+    known = view.thread(turn.tenant, turn.scope, turn.thread)
+    if known is not None and known.status is None:
+        return known
     return ThreadState(
         partition=arrival.record.partition,
-        born=arrival.rev,
+        born=known.born if known else arrival.rev,
         rev=arrival.rev,
         tenant=turn.tenant,
         scope=turn.scope,
         thread=turn.thread,
-        next_position=0,
     )
+
+
+def _supersede(view: View, arrival: Arrival, turn: TurnCompleted) -> int:
+    """Let a turn take the place of an earlier one of its thread; how many memories that supersedes."""
+    count = 0
+    for id_ in replaced_ids(view.get, turn):
+        memory = view.live(turn.tenant, id_)
+        if memory is not None and memory.status != "superseded":
+            view.put(id_, superseded(memory, arrival.rev))
+            count += 1
+    return count
+
+
+def replaced_ids(get: Callable[[str], StoredPoint | None], turn: TurnCompleted) -> list[str]:
+    """The ids of the memories of the turn that this one replaces, by what that one's receipt says it added."""
+    if turn.replaces is None or turn.replaces == turn.turn_id:
+        return []
+    key = turn_key(turn.scope, turn.thread, turn.replaces)
+    receipt = get(memory_id(turn.tenant, key, 0))
+    outcome = receipt.outcome if isinstance(receipt, Memory | Receipt) else None
+    return memory_ids(turn.tenant, key, outcome.counts.get("added", 0) if outcome else 0)
 
 
 def _memory(

@@ -1,0 +1,1 @@
+"""Step 3 of the write path, pure: what a command does to the points of its partition."""

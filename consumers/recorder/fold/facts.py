@@ -1,0 +1,114 @@
+"""The fold of ``memory.remember``: a fact becomes a memory; under a publisher's key it takes the last one's place."""
+
+from __future__ import annotations
+
+from afterturn.consumers.recorder.decoding import Arrival
+from afterturn.consumers.recorder.fold.bound import apply_bound
+from afterturn.consumers.recorder.fold.receipts import skip
+from afterturn.consumers.recorder.fold.removal import superseded
+from afterturn.consumers.recorder.fold.tenants import bounds_of, expiry, tenant_of
+from afterturn.consumers.recorder.fold.turns import RECORDED, is_short_question
+from afterturn.consumers.recorder.fold.view import View
+from afterturn.schemas.commands import Remember
+from afterturn.schemas.ids import key_id, tenant_id
+from afterturn.schemas.points import KeyState, Memory, Outcome, TenantState, evict_key
+from afterturn.schemas.settings import FoldSettings
+
+
+def fold_remember(view: View, arrival: Arrival, fact: Remember, fold: FoldSettings) -> Outcome:
+    """Apply a fact that has no receipt yet; returns its outcome, which is in its receipt."""
+    tenant = tenant_of(view, arrival)
+    reason = _left_out(view, fact, tenant)
+    if reason is not None:
+        return skip(view, arrival, reason)
+    replaced = _take_key(view, arrival, fact)
+    memory = _memory(arrival, fact, tenant, fold)
+    view.put(arrival.receipt, memory)
+    tenant = tenant.model_copy(
+        update={
+            "live": tenant.live + 1,
+            "episodes": tenant.episodes + (fact.kind == "episodic"),
+            "number": tenant.number + 1,
+            "rev": arrival.rev,
+        }
+    )
+    tenant, evicted = apply_bound(view, tenant, bounds_of(tenant, fold), arrival.rev)
+    view.put(tenant_id(fact.tenant), tenant)
+    counts = {"added": 1, "evicted": evicted, "superseded": replaced, "parts": 0}
+    outcome = Outcome(event=RECORDED, counts=counts)
+    kept = view.memory(arrival.receipt)
+    assert kept is not None, "it was put above"
+    view.put(arrival.receipt, kept.model_copy(update={"outcome": outcome, "digest": arrival.digest}))
+    return outcome
+
+
+def _left_out(view: View, fact: Remember, tenant: TenantState) -> str | None:
+    """Why a fact is not recorded, if it isn't."""
+    settings = tenant.settings
+    if fact.mode == "off" or (settings.phases and settings.phases.record == "off"):
+        return "off"
+    if fact.scope.missing(settings.required_scope or ()):
+        return "scope"
+    known = view.key(fact.tenant, fact.scope, fact.key) if fact.key is not None else None
+    if known is None or known.version is None or fact.version is None:
+        return None
+    return "stale" if fact.version < known.version else None
+
+
+def _take_key(view: View, arrival: Arrival, fact: Remember) -> int:
+    """Let the key stand for this fact from now on; how many memories that supersedes. A candidate takes no key yet."""
+    if fact.key is None or fact.mode == "candidate":
+        return 0
+    known = view.key(fact.tenant, fact.scope, fact.key)
+    old = view.live(fact.tenant, known.current) if known is not None and known.current is not None else None
+    state = KeyState(
+        partition=arrival.record.partition,
+        born=known.born if known else arrival.rev,
+        rev=arrival.rev,
+        tenant=fact.tenant,
+        scope=fact.scope,
+        key=fact.key,
+        current=arrival.receipt,
+        version=known.version if known and fact.version is None else fact.version,
+    )
+    view.put(key_id(fact.tenant, fact.scope, fact.key), state)
+    if known is None or known.current is None or old is None or old.status == "superseded":
+        return 0
+    view.put(known.current, superseded(old, arrival.rev))
+    return 1
+
+
+def _memory(arrival: Arrival, fact: Remember, tenant: TenantState, fold: FoldSettings) -> Memory:
+    return Memory(
+        partition=arrival.record.partition,
+        born=arrival.rev,
+        rev=arrival.rev,
+        tenant=fact.tenant,
+        status="candidate" if fact.mode == "candidate" else "active",
+        ordinal=0,
+        evict_key=evict_key(fact.importance, tenant.number + 1),
+        scope=fact.scope,
+        kind=fact.kind,
+        type=fact.type,
+        key=fact.key,
+        content=fact.content,
+        chars=len(fact.content),
+        asks=is_short_question(fact.content),
+        data=fact.data,
+        tags=fact.tags,
+        occurred_at=fact.effective_at or fact.observed_at or arrival.at,
+        recorded_at=arrival.at,
+        effective_at=fact.effective_at,
+        expires_at=fact.expires_at or expiry(tenant, fact.kind, arrival.at),
+        content_revised=arrival.at,
+        metadata_revised=arrival.at,
+        importance=fact.importance,
+        confidence=fact.confidence,
+        decay=fact.decay,
+        entities=fact.entities,
+        source=fact.source,
+        source_ids=fact.derived.source_ids if fact.derived else (),
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        embedder=fold.embedder,
+    )

@@ -1,0 +1,56 @@
+"""A tenant's state: its counts, and the settings that hold for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from afterturn.consumers.recorder.decoding import Arrival
+from afterturn.consumers.recorder.fold.view import View
+from afterturn.schemas.points import Memory, TenantState
+from afterturn.schemas.settings import Bounds, FoldSettings, Kind
+
+
+def tenant_of(view: View, arrival: Arrival) -> TenantState:
+    """The command's tenant as it stands, or as it begins."""
+    state = view.tenant(arrival.tenant)
+    if state is not None:
+        return state
+    return TenantState(partition=arrival.record.partition, born=arrival.rev, rev=arrival.rev, tenant=arrival.tenant)
+
+
+def bounds_of(tenant: TenantState, fold: FoldSettings) -> Bounds:
+    """The bounds that hold for a tenant."""
+    return tenant.settings.bounds or fold.bounds
+
+
+def most_pins(bounds: Bounds) -> int:
+    """How many memories may be pinned: half of what is kept, so that something can always leave."""
+    return min(bounds.max_memories, bounds.max_episodes or bounds.max_memories) // 2
+
+
+def without(tenant: TenantState, gone: Iterable[Memory]) -> TenantState:
+    """The tenant's counts once live memories are gone."""
+    live = pinned = episodes = 0
+    for memory in gone:
+        live += 1
+        pinned += memory.pinned
+        episodes += memory.kind == "episodic"
+    return tenant.model_copy(
+        update={
+            "live": tenant.live - live,
+            "pinned": tenant.pinned - pinned,
+            "episodes": tenant.episodes - episodes,
+        }
+    )
+
+
+def expiry(tenant: TenantState, kind: Kind, at: datetime) -> datetime | None:
+    """When a memory recorded at this time expires by its tenant's settings; never where no calendar has that day."""
+    seconds = (tenant.settings.ttl_s or {}).get(kind)
+    if seconds is None:
+        return None
+    try:
+        return at + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
