@@ -151,7 +151,8 @@ class Checkpoint(Model):
     """Which offset of a partition comes next, as a rev; it alone has ``next`` and no ``rev``.
 
     ``key`` and ``time`` (milliseconds) are of the last record folded in, to recognise the log by; ``opens`` counts
-    openings without progress; ``spoilt`` marks a copy that was restored under a running recorder.
+    openings without progress; ``spoilt`` marks a copy that was restored under a running recorder. ``log_start`` is
+    where the log was seen to begin at ``log_start_seen`` (milliseconds), ``collected`` what was collected last.
     """
 
     point: Literal["checkpoint"] = "checkpoint"
@@ -162,6 +163,9 @@ class Checkpoint(Model):
     opens: Count = 0
     plan_version: Count = 1
     spoilt: bool = False
+    log_start: Count | None = None
+    log_start_seen: Count | None = None
+    collected: Count = 0
 
     def payload(self) -> dict[str, Any]:
         """The stored payload; ``opens`` is always there, so that progress takes it back."""

@@ -14,7 +14,7 @@ from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role
 from afterturn.schemas.types import Content, Identifier, Model, Share, Tags, Time, as_tuple
 
-_RELATIVE = re.compile(r"-(\d{1,6})([mhd])")
+_RELATIVE = re.compile(r"-([0-9]{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 MAX_TEXT = 100_000
 
@@ -38,7 +38,10 @@ def resolve_time(text: str, now: datetime) -> datetime:
 
 
 def _checked_when(text: str) -> str:
-    resolve_time(text, datetime(2026, 1, 1, tzinfo=UTC))
+    try:
+        resolve_time(text, datetime(2026, 1, 1, tzinfo=UTC))
+    except ContractError as fault:
+        raise ValueError(fault.problem) from None
     return text
 
 

@@ -16,7 +16,7 @@ from afterturn.schemas.ids import receipt_id
 from afterturn.schemas.settings import Partitioner
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
-from afterturn.streams.errors import Retry
+from afterturn.streams.errors import Retry, Unusable
 from afterturn.streams.kafka import KafkaSettings, OutRecord, Producer, start_when_available
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.topics import TopicNames
@@ -85,7 +85,10 @@ class TurnPublisher:
         Raises:
             ContractError: it is too large.
             Retry: the broker is away.
+            Unusable: the publisher was not started.
         """
+        if not self._partitions:
+            raise Unusable("The publisher")
         attributes = Attributes(ce_id or str(uuid4()), self._source, command.TYPE, datetime.now(UTC), traceparent)
         encoded = encode(command, attributes)
         if isinstance(command, Collect):
@@ -113,11 +116,13 @@ def refuse_blank(turn: TurnCompleted) -> None:
 
 
 def as_turn(fields: Mapping[str, Any]) -> TurnCompleted:
-    """A turn from plain values.
+    """A turn from plain values, a mapping of its fields.
 
     Raises:
         ContractError: they break the contract; ``place`` names the field.
     """
+    if not isinstance(fields, Mapping):
+        raise ContractError("invalid", "", "a turn is a TurnCompleted, or a mapping of its fields")
     try:
         return TurnCompleted.model_validate(dict(fields))
     except ValidationError as error:

@@ -12,6 +12,7 @@ from afterturn.schemas.codec import Attributes, decode_event
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import MemoryEvent, UnknownEvent
 from afterturn.schemas.settings import Partitioner
+from afterturn.schemas.types import as_utc
 from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import KafkaSettings, LogReader, start_when_available
 from afterturn.streams.partitioner import partition_for
@@ -50,6 +51,8 @@ class MemoryEventSubscriber:
         topics: TopicNames = TopicNames(),  # noqa: B008 - frozen
         partitioner: Partitioner = "murmur2",
     ) -> None:
+        if isinstance(since, str) and since not in ("beginning", "now"):
+            raise ContractError("invalid", "since", 'must be "beginning", "now" or a time')
         self._reader = LogReader(kafka or KafkaSettings(), topics.memory_events)
         self._selection = Selection(
             None if types is None else frozenset(types), None if tenants is None else frozenset(tenants)
@@ -125,7 +128,7 @@ class MemoryEventSubscriber:
     async def _begin(self, wanted: list[int]) -> dict[int, int]:
         if isinstance(self._since, str):
             return dict(self._ends) if self._since == "now" else await self._reader.beginning_offsets(wanted)
-        moment = int(self._since.timestamp() * 1_000)
+        moment = max(0, int(as_utc(self._since).timestamp() * 1_000))
         found = await self._reader.offsets_for_times(dict.fromkeys(wanted, moment))
         return {p: self._ends[p] if offset is None else offset for p, offset in found.items()}
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from typing import Self
 
-from afterturn.schemas.events import MemoryEvent, UnknownEvent
+from afterturn.schemas.events import MemoryEvent, Skipped, UnknownEvent
 from afterturn.schemas.token import Token
 from afterturn.streams.kafka import KafkaSettings
 from afterturn.streams.subscriber import MemoryEventSubscriber
@@ -13,10 +14,14 @@ from afterturn.streams.topics import TopicNames
 
 
 class Waiter:
-    """Made before publishing, it sees every outcome event of what is published after; an async context manager."""
+    """Made before publishing, it sees every outcome event of what is published after; an async context manager.
+
+    ``skipped`` counts, by reason, the commands waited for that were not carried out.
+    """
 
     def __init__(self, kafka: KafkaSettings, topics: TopicNames) -> None:
         self._subscriber = MemoryEventSubscriber(kafka, since="now", topics=topics)
+        self.skipped: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
         await self._subscriber.start()
@@ -32,10 +37,17 @@ class Waiter:
         """
         missing = {(token.partition, token.offset) for token in tokens}
         total = len(missing)
+        if not missing:
+            return
         async for received in self._subscriber:
             event = received.event
-            if not isinstance(event, UnknownEvent) and event.command is not None:
-                missing.discard((event.command.partition, event.command.offset))
+            if isinstance(event, UnknownEvent) or event.command is None:
+                continue
+            place = (event.command.partition, event.command.offset)
+            if place in missing:
+                missing.discard(place)
+                if isinstance(event, Skipped):
+                    self.skipped[event.reason] += 1
                 yield total - len(missing)
             if not missing:
                 return

@@ -27,7 +27,7 @@ class ChildFailed(RuntimeError):  # noqa: N818 - what happened, not another Erro
 class Child:
     """One child process that can be killed and started again with the same command.
 
-    Every start truncates the log, so that `ready` never reads what an earlier life wrote.
+    Every start begins a log anew, so that `ready` never reads what an earlier life wrote, and keeps the last one.
     """
 
     def __init__(
@@ -44,6 +44,16 @@ class Child:
         self._ready = ready
         self._environment = None if environment is None else dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def earlier_log(self) -> Path:
+        """What its last life has written."""
+        return self.log.with_name(f"{self.log.name}.1")
+
+    def last_words(self) -> str:
+        """The last error it has said on its way out, or nothing."""
+        said = [line for line in self.log_text().splitlines() if line.startswith("error: ")]
+        return said[-1].removeprefix("error: ") if said else ""
 
     @property
     def pid(self) -> int | None:
@@ -63,6 +73,8 @@ class Child:
         if self.running():
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.log.exists():
+            self.log.replace(self.earlier_log)  # it says why this process's last life ended
         self._process = _spawner.submit(_spawn, self.command, self.log, self._environment).result()
         deadline = time.monotonic() + timeout
         # What answers where it should may be another process: only a child that runs can be ready.

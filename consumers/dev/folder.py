@@ -12,12 +12,13 @@ _NAME = "in-use"
 
 
 def held(folder: Path) -> IO[str]:
-    """Hold a folder until what is returned is closed, or the process ends.
+    """Make a folder where it is missing, and hold it until what is returned is closed, or the process ends.
 
     Raises:
         Stop: another process holds it, or nothing can be written there.
     """
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / _NAME).open("w")
     except OSError as error:
         raise Stop(f"Nothing can be written in {folder}: {error.strerror}. Choose another --folder.") from None

@@ -77,7 +77,6 @@ class Stack:
         Raises:
             Stop: a part can't start; the text says which and why.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._held = held(self.folder)
         self._need_free_ports()
         try:
@@ -135,9 +134,12 @@ class Stack:
 
     async def _again(self, each: _Watched) -> None:
         each.restarts += 1
+        child, words = each.child, each.child.last_words()
         if each.restarts > RESTARTS:
-            raise Stop(f"{each.child.name} ended {each.restarts} times; its log is {each.child.log}.")
-        self.said(f"{each.child.name} ended; starting it again (its log is {each.child.log})")
+            raise Stop(
+                f"{child.name} ended {each.restarts} times. {words or 'It said nothing.'} Its log is {child.log}."
+            )
+        self.said(f"{child.name} ended; starting it again (its last log is {child.earlier_log}). {words}".rstrip())
         try:
             await asyncio.to_thread(each.child.start)
         except ChildFailed as failed:

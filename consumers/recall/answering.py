@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, Scor
 
 _FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour")
 _INSTANT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def search_of(tenant: str, query: Query, now: datetime) -> Search:
@@ -32,7 +33,7 @@ def search_of(tenant: str, query: Query, now: datetime) -> Search:
     """
     until = _time("until", query.until, now)
     if query.as_of is not None and (until is None or until > query.as_of):
-        until = query.as_of + _INSTANT
+        until = min(query.as_of, _LAST - _INSTANT) + _INSTANT
     return Search(
         tenant=tenant,
         scope=tuple(query.scope.pairs()),

@@ -62,7 +62,7 @@ class Desk:
 
 def create_app(desk: Desk) -> FastAPI:
     """The application around a desk. It opens and closes nothing."""
-    app = FastAPI(title="Afterturn recall", version="1", redoc_url=None)
+    app = FastAPI(title="Afterturn recall", version="1", redoc_url=None, redirect_slashes=False)
     for path, endpoint in (("/v1/recall", _recall), ("/v1/turns", _turns)):
         app.add_route(path, partial(endpoint, desk), methods=["POST"], include_in_schema=False)
     app.router.routes.extend(health_routes(lambda: desk.health.missing, desk.metrics.registry))

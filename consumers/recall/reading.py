@@ -27,6 +27,8 @@ MOST_HITS = 500
 """Hits an arm is asked for at most: those of the recipe, and one more for each memory the caller has seen."""
 NEWEST, MOST_NEWEST = 200, 1_000
 """Memories read where no question is asked: that many or as many as the list wants, and one more for each seen."""
+MOST_CHARS = 10_000
+"""Of a longer question its end is searched for: all of it would keep every other answer waiting for seconds."""
 _LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
 
 
@@ -59,6 +61,7 @@ class Reader:
             Retry: the store does not answer.
             Stop: the store or the embedder is not what this process was made for.
         """
+        question = question[-MOST_CHARS:]
         stripped, _ = strip_names(question, authors)
         dense, embedded = await self._embed(stripped)
         words = lexical.query(question)

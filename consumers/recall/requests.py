@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -12,17 +14,36 @@ from afterturn.schemas.types import Identifier
 TENANT_HEADER = "Afterturn-Tenant"
 _TENANT = TENANT_HEADER.lower().encode()
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
-_TOO_LARGE, _MEDIA_TYPE, _BAD = 413, 415, 400
+_TOO_LARGE, _MEDIA_TYPE, _BAD, _MISDIRECTED = 413, 415, 400, 421
+_LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _HEARD_OUT = 4
 """Up to so many times the limit a body is read to its end: who still sends when we close never sees the answer."""
+
+
+def require_local_host(request: Request) -> None:
+    """Refuse a request to another host's name: a web page could point its own name at this machine.
+
+    Without authentication the service listens on loopback only, so whoever means it says so.
+
+    Raises:
+        HTTPException: 421, the request was meant for somebody else.
+    """
+    server = request.scope.get("server")
+    if server is None or server[0] not in _LOOPBACK:
+        return
+    host = urlsplit(f"//{request.headers.get('host', '')}").hostname
+    if host not in {*_LOOPBACK, "localhost"}:
+        raise HTTPException(_MISDIRECTED, "this service answers to localhost only")
 
 
 def tenant_of(request: Request) -> str:
     """The tenant the header names, in UTF-8.
 
     Raises:
+        HTTPException: the request was meant for another host.
         ContractError: there is no such header, or several, or its value is no identifier.
     """
+    require_local_host(request)
     values = [value for name, value in request.scope["headers"] if name == _TENANT]
     if len(values) != 1:
         problem = "is missing: it names the tenant" if not values else "must be there once"
@@ -62,8 +83,8 @@ async def body_of(request: Request, limit: int) -> bytes:
 
 
 def _require_plain_json(request: Request) -> None:
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
-    if coding not in {"identity", ""}:
+    codings = {coding.strip().lower() for coding in request.headers.getlist("content-encoding")}
+    if codings - {"identity", ""}:
         raise HTTPException(_MEDIA_TYPE, "send the body uncompressed: content-encoding is not supported")
     media = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media != "application/json":

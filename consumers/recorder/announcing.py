@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
 from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
 from afterturn.consumers.recorder.fold.plan import Decision
-from afterturn.schemas.codec import Attributes, encode
+from afterturn.schemas.codec import Attributes, Headers, encode
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.events import EVENT_TYPES, CommandRef, Erased, MemoryEvent, Recorded, Skipped
 from afterturn.schemas.ids import event_id, position_of
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.points import StoredPoint
 from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.kafka import MAX_REQUEST_BYTES, estimated_size
 from afterturn.streams.lanes.seam import Applied, Ending
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import OutRecord, Record
@@ -149,7 +151,10 @@ def event_record(event: MemoryEvent, decision: Decision, topics: TopicNames, fol
 
 
 def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
-    """The record's bytes untouched, with headers that say why, and where it stood; None where it is none."""
+    """The record's bytes untouched, with headers that say why, and where it stood; None where it is none.
+
+    Only what no topic would take is left out, and the headers say so.
+    """
     fault = decision.fault
     if fault is None:
         return None
@@ -164,8 +169,27 @@ def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
         "afterturn_offset": str(record.offset),
         "afterturn_attempts": str(ATTEMPTS),
     }
-    headers = record.headers + tuple((name, value.encode("utf-8", "replace")) for name, value in said.items())
-    return OutRecord(topics.dead_letter, record.key, record.value, headers, record.partition)
+    ours = tuple((name, value.encode("utf-8", "replace")) for name, value in said.items())
+    letter = OutRecord(topics.dead_letter, record.key, record.value, record.headers + ours, record.partition)
+    return letter if estimated_size(letter) <= MAX_REQUEST_BYTES else _without_bytes(record, letter, ours)
+
+
+def _without_bytes(record: Record, letter: OutRecord, ours: Headers) -> OutRecord:
+    """A dead letter of a record that was packed on its way in, and unpacked is larger than any topic takes.
+
+    It says how large the value was and its digest; the bytes themselves stay on the turn log.
+    """
+    value = record.value or b""
+    said = (
+        *ours,
+        ("afterturn_left_out", b"value"),
+        ("afterturn_value_bytes", str(len(value)).encode()),
+        ("afterturn_value_sha256", hashlib.sha256(value).hexdigest().encode()),
+    )
+    valueless = replace(letter, value=None, headers=record.headers + said)
+    if estimated_size(valueless) <= MAX_REQUEST_BYTES:
+        return valueless
+    return replace(letter, key=None, value=None, headers=(*said, ("afterturn_left_out", b"key, headers")))
 
 
 def last_of(record: Record) -> tuple[str, int]:

@@ -86,6 +86,8 @@ def misrouted(record: Record, command: Command, fold: FoldSettings) -> ContractE
     if isinstance(command, Collect):
         if command.partition != record.partition:
             return ContractError("misrouted", "partition", "names another partition than the one it stands in")
+        if command.below > record.offset:
+            return ContractError("invalid", "below", "names offsets beyond its own: they can't have left the log")
         return None
     key = command.tenant.encode()
     if record.key != key:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from afterturn.consumers.recorder.announcing import last_of
 from afterturn.consumers.recorder.fold.plan import PLAN_VERSION
 from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Stop
+from afterturn.streams.records import Record
 
 
 class Checkpoints(Protocol):
@@ -61,3 +63,20 @@ def check_checkpoint(checkpoint: Checkpoint, fold: FoldSettings) -> None:
     epoch, _ = position_of(checkpoint.next)
     if epoch != fold.epoch:
         raise Stop(f"{where} is of epoch {epoch} of the log, the collection's metadata say {fold.epoch}.")
+
+
+def check_last_record(checkpoint: Checkpoint | None, record: Record) -> None:
+    """Whether a record is the last one a checkpoint has folded in; one that keeps nothing of it fits any.
+
+    Raises:
+        Stop: it is another: the topic was made anew, or this is another log.
+    """
+    if checkpoint is None or checkpoint.key is None:
+        return
+    if (checkpoint.key, checkpoint.time) != last_of(record):
+        raise Stop(
+            f"The record at offset {record.offset} of partition {record.partition} of {record.topic} is not the one "
+            "the store has folded in there: the topic was made anew, or this is another log. Use the log the store was "
+            "made from, or another collection (QDRANT_ALIAS) and group (AFTERTURN_GROUP) for this one.",
+            command_that_helps="afterturn doctor",
+        )

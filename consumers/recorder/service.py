@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 from pydantic import Field
@@ -14,7 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterturn.consumers.recorder.announcing import Announcer
 from afterturn.consumers.recorder.metrics import RecorderMetrics
-from afterturn.consumers.recorder.writer import PartitionWriter
+from afterturn.consumers.recorder.writer import COLLECT_AFTER, PartitionWriter
 from afterturn.consumers.serving import health_app, serving
 from afterturn.consumers.settings import Port, ServiceSettings
 from afterturn.consumers.store.client import opened
@@ -24,10 +25,11 @@ from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Retry
-from afterturn.streams.kafka import Admin, KafkaSettings, start_when_available
+from afterturn.streams.kafka import Admin, KafkaSettings, Stopped, start_when_available, unless_stopped
 from afterturn.streams.lanes.group import LaneGroup, LaneSettings
 from afterturn.streams.topics import clear_after
 
+T = TypeVar("T")
 _LOG = logging.getLogger("afterturn.recorder")
 
 
@@ -42,6 +44,7 @@ class RecorderSettings(BaseSettings):
     zombie_bound: float = Field(default=60.0, gt=0)
     drain: float = Field(default=20.0, gt=0)
     instance_id: str | None = None
+    collect_after: float = Field(default=COLLECT_AFTER, gt=0)
 
 
 class Waiting:
@@ -89,11 +92,16 @@ async def record(
         app = health_app(readiness, registry)
         port = await stack.enter_async_context(serving(app, settings.host, settings.port))
         _LOG.info("recorder: health and metrics on http://%s:%d", settings.host, port)
-        embedder = await start_when_available(lambda: open_embedder(service.embedder), on_wait=waiting.on_wait)
+        stack.enter_context(suppress(Stopped))
+
+        async def there(start: Callable[[], Awaitable[T]]) -> T:
+            return await unless_stopped(stop, start_when_available(start, on_wait=waiting.on_wait))
+
+        embedder = await there(lambda: open_embedder(service.embedder))
         stack.push_async_callback(embedder.close)
         fold = service.fold(embedder)
         client = await stack.enter_async_context(opened(store))
-        await start_when_available(lambda: require(client, fold), on_wait=waiting.on_wait)
+        await there(lambda: require(client, fold))
         memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
         announcer = Announcer(
             service.topics,
@@ -102,7 +110,7 @@ async def record(
         )
 
         def writer(partition: int) -> PartitionWriter:
-            return PartitionWriter(partition, memories, embedder, fold, announcer)
+            return PartitionWriter(partition, memories, embedder, fold, announcer, collect_after=settings.collect_after)
 
         waiting.lanes = lanes = LaneGroup(kafka, _lane_settings(fold, settings), writer, metrics)
         await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)
@@ -123,4 +131,5 @@ def _lane_settings(fold: FoldSettings, settings: RecorderSettings) -> LaneSettin
         drain=settings.drain,
         session=settings.session_timeout,
         instance_id=settings.instance_id,
+        look_every=min(60.0, settings.collect_after),
     )

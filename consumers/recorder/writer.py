@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from afterturn.consumers.recorder.announcing import Announcer, Finished, last_of
+from afterturn.consumers.recorder.collecting import LogStart, collect_record, log_start_of, look
 from afterturn.consumers.recorder.cutting import LIMITS, BatchLimits, chunks, cut, fits
 from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
 from afterturn.consumers.recorder.embedding import Embedded, embed
 from afterturn.consumers.recorder.fold.plan import PLAN_VERSION, Plan, finish, give_up, plan, report
 from afterturn.consumers.recorder.fold.sweeps import Sweep
 from afterturn.consumers.recorder.fold.view import Snapshot
-from afterturn.consumers.recorder.opening import check_checkpoint, settled_checkpoint
+from afterturn.consumers.recorder.opening import check_checkpoint, check_last_record, settled_checkpoint
 from afterturn.consumers.recorder.reading import read
 from afterturn.consumers.recorder.sweeping import Unconfirmed, sweep
 from afterturn.consumers.recorder.wanted import ids_of
@@ -23,8 +24,10 @@ from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.lanes.seam import Applied
-from afterturn.streams.records import Record
+from afterturn.streams.records import OutRecord, Record
 
+COLLECT_AFTER = 86_400.0
+"""Seconds for which the log's start must have passed what is collected."""
 Batch = Sequence[Arrival | Rejected]
 
 
@@ -39,6 +42,7 @@ class PartitionWriter:
         fold: FoldSettings,
         announcer: Announcer,
         limits: BatchLimits = LIMITS,
+        collect_after: float = COLLECT_AFTER,
     ) -> None:
         self._partition = partition
         self._store = store
@@ -47,6 +51,9 @@ class PartitionWriter:
         self._announcer = announcer
         self._limits = limits
         self._at = 0
+        self._before: Checkpoint | None = None
+        self._log_start: LogStart | None = None
+        self._collect_after_ms = int(collect_after * 1_000)
 
     async def open(self) -> int:
         """Read the checkpoint once every earlier write has landed; returns the offset that comes next.
@@ -57,8 +64,22 @@ class PartitionWriter:
         """
         checkpoint = await settled_checkpoint(self._store, self._partition)
         check_checkpoint(checkpoint, self._fold)
-        self._at = checkpoint.next
+        self._at, self._before = checkpoint.next, checkpoint
+        self._log_start = log_start_of(checkpoint)
         return position_of(checkpoint.next)[1]
+
+    def recognise(self, record: Record) -> None:
+        """Compare the record before the checkpoint with what the checkpoint keeps of the last one folded in.
+
+        Raises:
+            Stop: they differ: this is another log than the one the store was folded from.
+        """
+        check_last_record(self._before, record)
+
+    def collect(self, log_start: int, now_ms: int) -> OutRecord | None:
+        """A look at where the log begins; the collection to publish, once that has been long enough ago."""
+        self._log_start, below = look(self._log_start, log_start, now_ms, self._collect_after_ms)
+        return None if below is None else collect_record(self._fold, self._partition, below, now_ms)
 
     async def apply(self, records: Sequence[Record], still_ours: Callable[[], None]) -> Applied:
         """Apply as many of the records as one write takes, in order; says how many those were, and what to announce.
@@ -118,8 +139,16 @@ class PartitionWriter:
     async def _write(self, batch: Batch, embedded: Embedded, still_ours: Callable[[], None]) -> None:
         following = batch[-1].rev + 1
         key, time = last_of(batch[-1].record)
+        seen = self._log_start
         checkpoint = Checkpoint(
-            partition=self._partition, next=following, key=key, time=time, plan_version=PLAN_VERSION
+            partition=self._partition,
+            next=following,
+            key=key,
+            time=time,
+            plan_version=PLAN_VERSION,
+            log_start=seen.offset if seen else None,
+            log_start_seen=seen.seen_ms if seen else None,
+            collected=seen.collected if seen else 0,
         )
         receipt = batch[0].receipt if isinstance(batch[0], Arrival) else ""
         parts = chunks(embedded.writes, receipt, self._fold, self._limits)

@@ -30,11 +30,13 @@ async def create_or_check(client: StoreClient, settings: FoldSettings) -> list[D
     await require_version(client)
     name = await target(client)
     if name is None:
-        name = schema.collection_name(settings)
+        name = schema.collection_name(settings, client.alias)
         await _create(client, name, settings)
     await _make_indexes(client, name)
-    await _make_alias(client, name)
-    return await check(client, settings)
+    found = await _compared(client, name, settings)
+    if not found:
+        await _make_alias(client, name)
+    return found
 
 
 async def check(client: StoreClient, settings: FoldSettings) -> list[Difference]:
@@ -50,6 +52,10 @@ async def check(client: StoreClient, settings: FoldSettings) -> list[Difference]
     name = await target(client)
     if name is None:
         raise NoCollection(client.alias)
+    return await _compared(client, name, settings)
+
+
+async def _compared(client: StoreClient, name: str, settings: FoldSettings) -> list[Difference]:
     info = await _info(client, name)
     theirs = schema.dimension_of(info)
     if theirs is not None and theirs != settings.dimension:

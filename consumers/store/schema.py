@@ -63,10 +63,10 @@ class Difference:
         return f"{self.field} is {self.theirs!r}, not {self.ours!r}"
 
 
-def collection_name(settings: FoldSettings) -> str:
-    """``memories-<embedder>-<dimension>-v1``, the embedder's name reduced to what a name may hold."""
+def collection_name(settings: FoldSettings, alias: str = "memories") -> str:
+    """``<alias>-<embedder>-<dimension>-v1``, the embedder's name reduced to what a name may hold."""
     embedder = _UNSAFE.sub("-", settings.embedder.lower()).strip("-")[:100]
-    return f"memories-{embedder}-{settings.dimension}-v1"
+    return f"{alias[:100]}-{embedder}-{settings.dimension}-v1"
 
 
 def indexes() -> dict[str, _Index]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DEFAULT_URL = "http://127.0.0.1:6333"
 DEFAULT_ALIAS = "memories"
+
+
+def _url(text: str) -> str:
+    if not re.match(r"https?://.", text):
+        raise ValueError("must be a URL that begins with http:// or https://")
+    return text
 
 
 class StoreSettings(BaseSettings):
@@ -20,7 +27,7 @@ class StoreSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="QDRANT_", frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    url: Annotated[str, Field(pattern=r"^https?://.+")] = DEFAULT_URL
+    url: Annotated[str, AfterValidator(_url)] = DEFAULT_URL
     api_key: SecretStr | None = None
     timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
     alias: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")] = DEFAULT_ALIAS

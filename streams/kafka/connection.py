@@ -3,14 +3,16 @@
 import asyncio
 import random
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from afterturn.streams.backoff import Backoff
 from afterturn.streams.errors import BadSettings, Retry, UnknownTopic
 from afterturn.streams.settings import KafkaSettings
 
-__all__ = ("client_options", "partition_count", "start_when_available", "stop_in_time")
+__all__ = (
+    "Stopped", "client_options", "partition_count", "start_when_available", "stop_in_time", "unless_stopped",
+)  # fmt: skip
 
 T = TypeVar("T")
 
@@ -40,6 +42,29 @@ async def start_when_available(
             if on_wait is not None:
                 on_wait(error, delay)
         await asyncio.sleep(delay)
+
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """What the work returns, or ``Stopped`` once ``stop`` is set: waiting for a broker must not outlive its process.
+
+    Raises:
+        Stopped: ``stop`` was set first; the work was cancelled, and has ended.
+    """
+    task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Stopped
+    finally:
+        stopping.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+class Stopped(Exception):  # noqa: N818 - what happened, not an error
+    """A process was asked to end while it waited for what it needs."""
 
 
 def client_options(settings: KafkaSettings) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from aiokafka import AIOKafkaProducer, errors
 
 from afterturn.streams.errors import AfterturnError, BrokerUnavailable, RecordTooLarge, Unusable
 from afterturn.streams.kafka.connection import client_options, partition_count, stop_in_time
+from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import LOST_SEQUENCE, translated
 from afterturn.streams.partitioner import Partitioner, partition_for
 from afterturn.streams.records import OutRecord, Position
@@ -56,6 +57,8 @@ class Producer:
         self._deadline = deadline
         self._close_timeout = close_timeout
         self._client: Any = None
+        self._lost = False
+        self._renewal = asyncio.Lock()
         self._order = asyncio.Lock()
         self._sending: set[asyncio.Task[Position]] = set()
 
@@ -68,6 +71,7 @@ class Producer:
         """
         if self._client is None:
             self._client = await self._started()
+        quiet_client_logs()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -79,6 +83,7 @@ class Producer:
     async def close(self) -> None:
         """Send what is waiting, within `close_timeout`, and disconnect; what is left fails as unavailable."""
         client, self._client = self._client, None
+        self._lost = False
         if client is not None:
             await stop_producer(client, self._close_timeout)
         if self._sending:
@@ -91,7 +96,7 @@ class Producer:
             UnknownTopic: when it is not there.
             BrokerUnavailable: when nobody answers.
         """
-        client = self._running()
+        client = await self._running()
         async with translated("ask for a topic", self._deadline, topic):
             return await partition_count(client.client, topic)
 
@@ -106,7 +111,7 @@ class Producer:
         """
         if (size := estimated_size(record)) > self._max_request_size:
             raise RecordTooLarge(record.topic, size, self._max_request_size)
-        client = self._running()
+        client = await self._running()
         try:
             async with translated("send", self._deadline, record.topic):
                 async with self._order:  # the client keeps the order of those it has taken
@@ -131,7 +136,12 @@ class Producer:
         task.add_done_callback(self._sending.discard)
         return task
 
-    def _running(self) -> Any:  # noqa: ANN401 - the library has no types
+    async def _running(self) -> Any:  # noqa: ANN401 - the library has no types
+        if self._lost:
+            async with self._renewal:
+                if self._client is None:
+                    self._client = await self._started()
+                self._lost = False
         if self._client is None:
             raise Unusable("The producer")
         return self._client
@@ -149,12 +159,15 @@ class Producer:
         return client
 
     async def _renew(self, broken: Any) -> None:  # noqa: ANN401 - the library has no types
-        """Replace a client whose sequence of a partition has a hole: the broker would refuse all that follows."""
+        """Let go of a client whose sequence of a partition has a hole: the broker would refuse all that follows.
+
+        Whoever sends next makes another.
+        """
         if self._client is not broken:
             return
-        self._client = None
-        await stop_producer(broken, self._close_timeout)
-        self._client = await self._started()
+        self._client, self._lost = None, True
+        async with self._renewal:
+            await stop_producer(broken, self._close_timeout)
 
 
 def estimated_size(record: OutRecord) -> int:

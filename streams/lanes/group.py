@@ -14,9 +14,11 @@ from afterturn.streams.kafka import (
     KafkaSettings,
     TransactionalProducer,
     start_when_available,
+    unless_stopped,
 )
 from afterturn.streams.lanes.keeper import Keeper, Patience
 from afterturn.streams.lanes.lane import Home, Lane
+from afterturn.streams.lanes.logview import LogView
 from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.seam import LaneObserver, Writer
 
@@ -29,6 +31,7 @@ class LaneSettings:
         poll: how long one poll waits for records.
         zombie_bound: a lane not polled for this long reopens before it writes.
         session: without a heartbeat for this long, a member's partitions go to others.
+        look_every: between two looks at where the log begins.
         drain: for finishing batches when partitions are taken away or the process ends.
     """
 
@@ -40,6 +43,7 @@ class LaneSettings:
     transaction_timeout: float = 30.0
     session: float = 10.0
     instance_id: str | None = None
+    look_every: float = 60.0
 
 
 class LaneGroup:
@@ -69,6 +73,7 @@ class LaneGroup:
             timing=GroupTiming(session=settings.session, rebalance=settings.drain + 10.0),
             instance_id=settings.instance_id,
         )
+        self._log = LogView(kafka, self._consumer)
 
     @property
     def partitions(self) -> frozenset[int]:
@@ -94,15 +99,19 @@ class LaneGroup:
 
         Raises:
             Stop: what a lane met that this process can't go on with.
+            Stopped: ``stop`` was set before Kafka was there.
         """
-        await start_when_available(self._consumer.start, on_wait=on_wait)
+        await unless_stopped(stop, start_when_available(self._consumer.start, on_wait=on_wait))
         on_start()
         try:
             while not stop.is_set():
                 await self._turn()
         finally:
-            await self._revoked(self.partitions)
-            await self._consumer.close()
+            try:
+                await self._revoked(self.partitions)
+            finally:
+                await self._log.close()
+                await self._consumer.close()
 
     async def _turn(self) -> None:
         found = await self._consumer.getmany(timeout=self._settings.poll)
@@ -139,7 +148,7 @@ class LaneGroup:
             self._keepers[partition] = Keeper(
                 partition,
                 partial(self._lane, partition),
-                self._consumer,
+                self._log,
                 self._observer,
                 Patience(fenced=self._settings.session),
             )
@@ -155,7 +164,7 @@ class LaneGroup:
                 raise result
 
     def _lane(self, partition: int) -> Lane:
-        home = Home(self._settings.group, self._settings.topic, partition)
+        home = Home(self._settings.group, self._settings.topic, partition, self._settings.look_every)
         producer = TransactionalProducer(
             self._kafka, home.transactional_id, transaction_timeout=self._settings.transaction_timeout
         )

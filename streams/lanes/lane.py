@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, time
 from typing import Protocol
 
 from afterturn.streams.errors import LogCut, Stop
@@ -11,6 +11,7 @@ from afterturn.streams.kafka import TransactionalProducer
 from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.queue import LaneQueue
 from afterturn.streams.lanes.seam import Applied, Writer
+from afterturn.streams.records import OutRecord, Record
 
 MAX_HEAD = 1_000
 """Records a writer is shown at once; it takes as many as one write holds."""
@@ -31,14 +32,22 @@ class Offsets(Protocol):
         """The offset after the last readable record."""
         ...
 
+    async def record_at(self, partition: int, offset: int) -> Record | None:
+        """The record at an offset; None where there is none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Whose partition a lane writes: the group, the topic, the partition."""
+    """Whose partition a lane writes: the group, the topic, the partition.
+
+    ``look_every``: seconds between two looks at where the log begins.
+    """
 
     group: str
     topic: str
     partition: int
+    look_every: float = 60.0
 
     @property
     def transactional_id(self) -> str:
@@ -66,6 +75,8 @@ class Lane:
         self._pulse = pulse
         self._gaps = pulse.gaps
         self._committed = 0
+        self._offsets: Offsets | None = None
+        self._look_at = 0.0
 
     async def open(self, offsets: Offsets) -> Opened:
         """Take the partition over; where to read from.
@@ -99,7 +110,9 @@ class Lane:
                 f"the committed offset {committed}: the topic was made anew, or this is another log.",
                 command_that_helps="afterturn doctor",
             )
-        self._committed = committed
+        if checkpoint > first and (before := await offsets.record_at(partition, checkpoint - 1)) is not None:
+            self._writer.recognise(before)
+        self._committed, self._offsets = committed, offsets
         return Opened(position, checkpoint, committed, found)
 
     async def step(self, queue: LaneQueue) -> tuple[Applied, float]:
@@ -114,7 +127,7 @@ class Lane:
         # 1 decode, 2 read, 3 plan, 4 embed, 5 write.
         applied = await self._writer.apply(records, self._still_ours)
         # 6. commit: outcome events, dead letters and the offset in one transaction.
-        await self._commit(applied)
+        await self._commit(applied, await self._collection(applied))
         queue.drop_below(applied.next)
         return applied, monotonic() - started
 
@@ -122,9 +135,18 @@ class Lane:
         """Abort what is open and let go of the producer."""
         await self._producer.close()
 
-    async def _commit(self, applied: Applied) -> None:
+    async def _collection(self, applied: Applied) -> list[OutRecord]:
+        """A collection of this partition, where one is due; asked for now and then only, and never while healing."""
+        if self._offsets is None or monotonic() < self._look_at or applied.next <= self._committed:
+            return []
+        self._look_at = monotonic() + self._home.look_every
+        start = (await self._offsets.beginning_offsets([self._home.partition]))[self._home.partition]
+        wanted = self._writer.collect(start, int(time() * 1_000))
+        return [] if wanted is None else [wanted]
+
+    async def _commit(self, applied: Applied, more: list[OutRecord]) -> None:
         """Below the committed offset nothing is published and nothing committed: that part only heals the store."""
-        outgoing = [record for offset, record in applied.outgoing if offset >= self._committed]
+        outgoing = [record for offset, record in applied.outgoing if offset >= self._committed] + more
         if applied.next <= self._committed:
             return
         await self._producer.commit(

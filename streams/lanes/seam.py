@@ -43,6 +43,18 @@ class Writer(Protocol):
         """
         ...
 
+    def recognise(self, record: Record) -> None:
+        """Look at the record before the checkpoint, where the log still holds it.
+
+        Raises:
+            Stop: it is not the one that was folded in last: this is another log.
+        """
+        ...
+
+    def collect(self, log_start: int, now_ms: int) -> OutRecord | None:
+        """A look at where the log begins; a command for this partition to publish with the next commit, if due."""
+        ...
+
     async def apply(self, records: Sequence[Record], still_ours: Callable[[], None]) -> Applied:
         """Apply a first part of these records, at least one, in one write; ``still_ours`` raises when not to write.
 

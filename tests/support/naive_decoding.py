@@ -77,6 +77,8 @@ def read(record: Record, settings: FoldSettings) -> Said:
     original = headers.get("afterturn_original_rev", "")
     if headers["ce_type"] == "log.collect.v1":
         misrouted = body["partition"] != record.partition
+        if body["below"] > record.offset and not misrouted:
+            raise Poison("invalid")
     else:
         misrouted = record.key != tenant.encode() or _partition(record.key, settings) != record.partition
     return Said(

@@ -22,7 +22,8 @@ class RecorderProcess:
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("KAFKA_", "QDRANT_", "AFTERTURN_"))},
             "AFTERTURN_RECORDER_PORT": str(self._port),
-            "AFTERTURN_RECORDER_SESSION_TIMEOUT": "3",
+            # A killed one takes its own place again at once, also on a broker that gives up nobody.
+            "AFTERTURN_RECORDER_INSTANCE_ID": f"recorder-{self._port}",
             **environment,
         }
         command = [sys.executable, "-m", "afterturn.consumers", "recorder"]
@@ -39,13 +40,13 @@ class RecorderProcess:
 
     def ready(self) -> dict[str, object]:
         """What it says of its readiness."""
-        body: dict[str, object] = httpx.get(f"{self.url}/health/ready", timeout=5).json()
+        body: dict[str, object] = httpx.get(f"{self.url}/health/ready", timeout=30).json()
         return body
 
     def endings(self) -> dict[str, int]:
         """How many records ended how, by its metrics, since it started."""
         found: dict[str, int] = {}
-        for line in httpx.get(f"{self.url}/metrics", timeout=5).text.splitlines():
+        for line in httpx.get(f"{self.url}/metrics", timeout=30).text.splitlines():
             if line.startswith("afterturn_recorder_records_total{"):
                 name, value = line.split('ending="')[1].split('"} ')
                 found[name] = int(float(value))

@@ -17,6 +17,7 @@ from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.schemas.codec import Headers, decode_event
 from afterturn.schemas.events import MemoryEvent, UnknownEvent
+from afterturn.schemas.ids import checkpoint_id
 from afterturn.schemas.token import Token
 from afterturn.streams import KafkaSettings, TurnPublisher
 from afterturn.streams.kafka import LogReader, OutRecord, Position, Producer, Record
@@ -101,6 +102,12 @@ class Recording:
                 for records in (await reader.getmany(timeout=0.5)).values():
                     found += records
         return sorted(found, key=lambda r: (r.partition, r.offset))
+
+    async def checkpoint(self, partition: int = 0) -> int:
+        """The offset that comes next by a partition's checkpoint."""
+        async with connect(self.store.url) as client:
+            found = await client.retrieve("memories", [checkpoint_id(partition)])
+        return int((found[0].payload or {})["next"]) if found else 0
 
     async def memories(self, tenant: str | None = None) -> list[dict[str, Any]]:
         """A tenant's memories (this test's, unless another is named) as stored, in the order they were recorded."""

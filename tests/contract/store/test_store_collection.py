@@ -19,7 +19,7 @@ async def test_two_processes_make_it_at_once(settings_for: StoreSettings, unmade
     async with opened(settings_for) as other:
         first, second = await asyncio.gather(create_or_check(unmade, ours), create_or_check(other, ours))
     assert first == second == []
-    assert await target(unmade) == schema.collection_name(ours)
+    assert await target(unmade) == schema.collection_name(ours, unmade.alias)
     assert await create_or_check(unmade, ours) == []
     await require(unmade, ours)
     told = await describe(unmade)
@@ -31,7 +31,7 @@ async def test_two_processes_make_it_at_once(settings_for: StoreSettings, unmade
 
 async def test_one_that_was_cut_off_is_finished(unmade: StoreClient) -> None:
     ours = fold_settings()
-    name = schema.collection_name(ours)
+    name = schema.collection_name(ours, unmade.alias)
     await unmade.api.create_collection(name, **schema.creation(ours))
     await unmade.api.create_payload_index(name, "tenant", schema.indexes()["tenant"])
     with pytest.raises(NoCollection, match="afterturn init"):
@@ -51,6 +51,28 @@ async def test_other_settings_are_named_with_both_values_and_stop_a_service(unma
     assert await create_or_check(unmade, changed) == found
     with pytest.raises(WrongStore, match=r"settings.topic is 'turns', not 'other'; settings.epoch is 0, not 2"):
         await require(unmade, changed)
+
+
+async def test_another_alias_is_another_collection(settings_for: StoreSettings, unmade: StoreClient) -> None:
+    """A second deployment on one Qdrant shares nothing with the first."""
+    ours, theirs = fold_settings(), fold_settings().model_copy(update={"topic": "other"})
+    assert await create_or_check(unmade, ours) == []
+    async with opened(settings_for.model_copy(update={"alias": f"{settings_for.alias}-2"})) as second:
+        try:
+            assert await create_or_check(second, theirs) == []
+            assert await target(second) != await target(unmade)
+            await require(unmade, ours)
+            await require(second, theirs)
+        finally:
+            await second.api.delete_collection(schema.collection_name(theirs, second.alias))
+
+
+async def test_a_collection_of_other_settings_is_not_given_the_alias(unmade: StoreClient) -> None:
+    ours = fold_settings()
+    name = schema.collection_name(ours, unmade.alias)
+    await unmade.api.create_collection(name, **schema.creation(ours.model_copy(update={"topic": "other"})))
+    assert [each.field for each in await create_or_check(unmade, ours)] == ["settings.topic"]
+    assert await target(unmade) is None
 
 
 async def test_another_dimension_stops_with_both_numbers_and_the_command(unmade: StoreClient) -> None:
@@ -73,7 +95,7 @@ async def test_an_alias_that_is_a_collection_stops(settings_for: StoreSettings) 
                 await create_or_check(client, ours)
         finally:
             await client.api.delete_collection(client.alias)
-            await client.api.delete_collection(schema.collection_name(ours))
+            await client.api.delete_collection(schema.collection_name(ours, client.alias))
 
 
 async def test_a_collection_made_by_something_else_differs_in_everything(unmade: StoreClient) -> None:

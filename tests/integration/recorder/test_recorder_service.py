@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 from pathlib import Path
 
 import httpx
+from aiokafka.admin import AIOKafkaAdminClient
 from support.kafka import KafkaBroker
 from support.log import until
 from support.recorders import RecorderProcess, service_environment, service_settings
@@ -17,7 +20,8 @@ from afterturn.consumers.dev.broker import free_port
 from afterturn.consumers.dev.child import ChildFailed
 from afterturn.consumers.preparing import prepare
 from afterturn.consumers.store.settings import StoreSettings
-from afterturn.streams import KafkaSettings
+from afterturn.streams import KafkaSettings, TurnPublisher
+from afterturn.streams.errors import Retry, Stop
 from afterturn.streams.kafka import TransactionalProducer
 
 
@@ -64,6 +68,25 @@ async def test_it_waits_for_the_store_and_says_so_and_gets_ready_by_itself(
     finally:
         recorder.child.stop()
         store.stop()
+
+
+async def test_asked_to_end_while_it_waits_it_ends(topic_prefix: str, tmp_path: Path) -> None:
+    nowhere = free_port()
+    environment = service_environment(f"127.0.0.1:{nowhere}", f"http://127.0.0.1:{nowhere}", topic_prefix)
+    recorder = RecorderProcess(tmp_path, environment)
+    await asyncio.to_thread(recorder.start)
+
+    async def waits() -> bool:
+        return "waiting: " in recorder.child.log_text()
+
+    try:
+        await until(waits, 60, tick=0.05)
+        assert recorder.child.pid is not None
+        os.kill(recorder.child.pid, signal.SIGTERM)
+        await ended(recorder, 20)
+        assert "Traceback" not in recorder.child.log_text()
+    finally:
+        recorder.child.kill()
 
 
 async def test_it_waits_for_kafka_and_says_so(topic_prefix: str, tmp_path: Path, kafka: KafkaBroker) -> None:
@@ -146,3 +169,33 @@ async def _set_back(it: Recording) -> None:
     topic, group = it.service.topics.turns, it.service.group
     async with TransactionalProducer(it.kafka, f"{group}-{topic}-0") as producer:
         await producer.commit([], {(topic, 0): 0}, group)
+
+
+async def test_a_topic_made_anew_is_another_log_and_stops_it(
+    kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
+) -> None:
+    async with recording(kafka, topic_prefix, tmp_path) as it:
+        await it.mark("ada")
+        await it.publish(turn("1"), turn("2"))
+        await it.consumed(2)
+        it.recorder.child.stop()
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+        await admin.start()
+        await admin.delete_topics([it.service.topics.turns])
+        await admin.close()
+
+        async def made() -> bool:
+            try:
+                return (await prepare(it.service, it.kafka, StoreSettings(url=it.store.url))).fine
+            except (Retry, Stop):
+                return False
+
+        await until(made, 60, tick=0.2)
+        async with TurnPublisher(it.kafka, topics=it.service.topics) as publisher:
+            for number in range(2):
+                await publisher.publish({**turn(f"other {number}"), "tenant": "ada"})
+        with contextlib.suppress(ChildFailed):
+            await asyncio.to_thread(it.recorder.start)
+        await ended(it.recorder)
+        assert "not the one the store has folded in" in it.recorder.child.log_text()
+        assert [m["turn_id"] for m in await it.memories()] == ["1", "2"]

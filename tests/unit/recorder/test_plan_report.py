@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from afterturn.consumers.recorder.fold.plan import Decision, report
 from afterturn.schemas.codec import decode_event
 from afterturn.schemas.events import Skipped, UnknownEvent
 from afterturn.schemas.ids import event_id
+from afterturn.streams.kafka import MAX_REQUEST_BYTES, estimated_size
 from afterturn.streams.records import OutRecord, Record
 from afterturn.streams.topics import TopicNames
 
@@ -154,6 +156,20 @@ def test_a_dead_letter_says_why_and_where_it_stood() -> None:
     assert said["afterturn_place"] == "thread"
     assert (said["afterturn_topic"], said["afterturn_partition"], said["afterturn_offset"]) == (source.topic, "0", "17")
     assert said["afterturn_problem"]
+
+
+@pytest.mark.parametrize(("size", "kept"), [(2_300_000, True), (20_000_000, False)])
+def test_a_dead_letter_is_never_too_large_for_its_topic(size: int, kept: bool) -> None:
+    """A record may be packed on its way in; unpacked it has any size."""
+    source = replace(record(17, turn()), value=b"x" * size)
+    item = decode(source, SETTINGS)
+    (_, letter), *_ = ANNOUNCER.announce([item], Finished(tuple(fold_log([item], SETTINGS).decisions)), 0).outgoing
+    assert estimated_size(letter) <= MAX_REQUEST_BYTES
+    said = dict(letter.headers)
+    assert (letter.value == source.value) == kept
+    assert ("afterturn_left_out" in said) != kept
+    assert kept or said["afterturn_value_bytes"] == b"20000000"
+    assert said["afterturn_reason"] == b"too_large"
 
 
 @pytest.mark.parametrize(("kind", "body"), [each for each in others(TENANTS[0]) if each[0] in UNSUPPORTED])
