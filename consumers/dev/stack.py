@@ -26,6 +26,11 @@ RESTARTS = 5
 """How often a child that ended by itself is started again before the stack gives up."""
 
 
+def standing_alone(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what leads to the user's own Kafka and Qdrant: for stacks that are thrown away."""
+    return {name: value for name, value in environment.items() if not name.startswith(("KAFKA_", "QDRANT_"))}
+
+
 @dataclass(frozen=True, slots=True)
 class StackPorts:
     """Where the stack listens on loopback; 0 chooses a free port."""

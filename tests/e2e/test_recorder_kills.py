@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.schemas.codec import Attributes
-from afterturn.schemas.commands import Pin, TurnCompleted
-from afterturn.schemas.events import UnknownEvent
+from afterturn.schemas.commands import Command, Configure, Erase, Forget, Pin, Remember, TurnCompleted
+from afterturn.schemas.events import MemoryEvent, Skipped, UnknownEvent
+from afterturn.schemas.ids import memory_id, turn_key
+from afterturn.schemas.parts import Derived, Filter, Source
 from afterturn.schemas.points import Checkpoint, StoredPoint, point_of
-from afterturn.schemas.settings import FoldSettings
+from afterturn.schemas.settings import Bounds, FoldSettings
 from afterturn.streams import KafkaSettings, MemoryEventSubscriber, TurnPublisher
 from afterturn.streams.kafka import LogReader, OutRecord, Producer
 from afterturn.streams.records import Record
@@ -36,6 +39,8 @@ TURNS, TENANTS, KILLS = 1_000, 50, 3
 PARTITIONS = 4
 BOUND = 25
 """Below what a tenant gets, so that memories leave all the time."""
+
+UNKNOWN = "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -53,22 +58,26 @@ async def test_three_kills_leave_the_store_exactly_the_fold_of_the_log(
         events = MemoryEventSubscriber(client, since="beginning", topics=service.topics)
         await events.start()
         try:
-            seen = await _publish_and_kill(client, service, recorder, events)
+            await _publish_and_kill(client, service, recorder, events)
+            await asyncio.to_thread(recorder.child.stop)
         finally:
             recorder.child.kill()
             await events.close()
-        log = await _read_log(client, service)
+        log = await _read_log(client, service.topics.turns)
+        letters = await _read_log(client, service.topics.dead_letter)
+        told = await _events(client, service)
         fold = await _fold_settings(service)
         async with connect(store.url) as connection:
             stored, checkpoints = await _all_points(connection, fold)
-    _check_plan(log, fold, stored, checkpoints, seen)
+    _check_plan(log, fold, stored, checkpoints)
+    _check_told(log, fold, told, letters)
     _check_naive(log, fold, stored)
 
 
 async def _publish_and_kill(
     client: KafkaSettings, service: ServiceSettings, recorder: RecorderProcess, events: MemoryEventSubscriber
-) -> Counter[tuple[int, int]]:
-    """Publish everything; kill the recorder whenever another quarter has its outcome; every outcome that was seen."""
+) -> None:
+    """Publish everything; kill the recorder whenever another quarter has its outcome; return once all have one."""
     await asyncio.to_thread(recorder.start)
     readable = await _publish(client, service)
     seen: Counter[tuple[int, int]] = Counter()
@@ -85,7 +94,6 @@ async def _publish_and_kill(
                 await asyncio.to_thread(recorder.start)
             if len(seen) == readable:
                 break
-    return seen
 
 
 async def _publish(client: KafkaSettings, service: ServiceSettings) -> int:
@@ -102,12 +110,13 @@ async def _publish(client: KafkaSettings, service: ServiceSettings) -> int:
                 other = turn.model_copy(update={"messages": turn.messages[:0]})
                 await publisher.publish_command(other)
                 readable += 2
-            if number % 25 == 0:
-                await publisher.publish_command(Pin(tenant=turn.tenant, ids=("1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",)))
+            for command in _commands(rng, turn, number):
+                await publisher.publish_command(command, ce_id=f"command-{number}-{rng.randint(1, 3)}")
                 readable += 1
+            if number % 25 == 0:
                 headers = (("ce_id", b"x"),)
                 await producer.send(OutRecord(service.topics.turns, turn.tenant.encode(), b"\xff\x00not-json", headers))
-                await producer.send(_misrouted(service, turn))
+                await producer.send(_misrouted(service.topics.turns, turn))
                 readable += 1
     return readable
 
@@ -134,22 +143,56 @@ def _turn(rng: random.Random, number: int) -> TurnCompleted:
     )
 
 
-def _misrouted(service: ServiceSettings, turn: TurnCompleted) -> OutRecord:
+def _commands(rng: random.Random, turn: TurnCompleted, number: int) -> Iterator[Command]:
+    """What else is done to this turn's tenant: facts under keys, forgetting, pins, settings, sometimes an erasure."""
+    tenant, own = turn.tenant, memory_id(turn.tenant, turn_key(turn.scope, turn.thread, turn.turn_id), 0)
+    if number % 7 == 0:
+        source = Source(type="user", id="u1")
+        yield Remember(tenant=tenant, content=f"fact {number}", key=f"key {number % 3}", source=source)
+        derived = Derived(source_ids=(own,), based_on=1_000_000)
+        yield Remember(tenant=tenant, content=f"derived {number}", source=source, derived=derived)
+    if number % 11 == 0:
+        yield Pin(tenant=tenant, ids=(own, UNKNOWN), pinned=rng.random() < 0.8)
+    if number % 13 == 0:
+        yield Forget(tenant=tenant, ids=(own, UNKNOWN), reason="asked", confirm=rng.random() < 0.9)
+    if number % 17 == 0:
+        chosen = Filter(threads=(turn.thread,), authors=("Ann",))
+        yield Forget(tenant=tenant, filter=chosen, reason="asked", confirm=rng.random() < 0.8)
+    if number % 41 == 0:
+        bounds = Bounds(max_memories=rng.choice((8, 15, 25)), max_episodes=rng.choice((None, 6)))
+        yield Configure(tenant=tenant, bounds=bounds)
+    if number % 173 == 0:
+        yield Erase(tenant=tenant, confirm=tenant, reason="asked")
+
+
+def _misrouted(topic: str, turn: TurnCompleted) -> OutRecord:
     body = orjson.dumps(turn.model_dump(mode="json", exclude_none=True) | {"tenant": "elsewhere"})
     attributes = Attributes("m", "e2e", turn.TYPE, turn.occurred_at)
-    return OutRecord(service.topics.turns, b"another key", body, attributes.headers(), 0)
+    return OutRecord(topic, b"another key", body, attributes.headers(), 0)
 
 
-async def _read_log(client: KafkaSettings, service: ServiceSettings) -> dict[int, list[Record]]:
+async def _read_log(client: KafkaSettings, topic: str) -> dict[int, list[Record]]:
+    """All that can be read of a topic, by partition."""
     log: dict[int, list[Record]] = defaultdict(list)
-    async with LogReader(client, service.topics.turns) as reader:
+    async with LogReader(client, topic) as reader:
         partitions = range(await reader.partitions())
         ends = await reader.end_offsets(partitions)
         await reader.assign(dict.fromkeys(partitions, 0))
-        while any(ends[p] and (not log[p] or log[p][-1].offset + 1 < ends[p]) for p in partitions):
+        while any([await reader.position(p) < ends[p] for p in partitions]):
             for partition, records in (await reader.getmany(timeout=1)).items():
                 log[partition].extend(records)
     return log
+
+
+async def _events(client: KafkaSettings, service: ServiceSettings) -> list[MemoryEvent]:
+    """Every event there is, also what came after the last one that was waited for."""
+    found: list[MemoryEvent] = []
+    topics = service.topics
+    async with MemoryEventSubscriber(client, since="beginning", follow=False, topics=topics) as events:
+        async for received in events:
+            assert not isinstance(received.event, UnknownEvent)
+            found.append(received.event)
+    return found
 
 
 async def _fold_settings(service: ServiceSettings) -> FoldSettings:
@@ -189,19 +232,38 @@ def _check_plan(
     fold: FoldSettings,
     stored: dict[int, dict[str, StoredPoint]],
     checkpoints: dict[int, Checkpoint],
-    seen: Counter[tuple[int, int]],
 ) -> None:
     endings: Counter[str] = Counter()
-    expected_events: set[tuple[int, int]] = set()
     for partition, records in log.items():
         whole = fold_all(records, fold)
         assert whole.points == stored[partition]
         assert checkpoints[partition].next == records[-1].offset + 1
-        expected_events |= {(partition, d.item.record.offset) for d in whole.decisions if d.outcome}
         endings.update("evicted" for p in whole.points.values() if getattr(p, "status", None) == "evicted")
     assert endings["evicted"] > 100, "the bound was at work"
-    assert set(seen) == expected_events
-    assert set(seen.values()) == {1}, "one outcome event a command, whatever was killed"
+
+
+def _check_told(
+    log: dict[int, list[Record]], fold: FoldSettings, told: list[MemoryEvent], letters: dict[int, list[Record]]
+) -> None:
+    """Every command that can be read has one outcome event, which says how it ended; so have dead letters."""
+    expected: Counter[object] = Counter()
+    buried: Counter[tuple[str, str]] = Counter()
+    for partition, records in log.items():
+        for decision in fold_all(records, fold).decisions:
+            offset = decision.item.record.offset
+            if decision.outcome is not None:
+                expected[partition, offset, decision.outcome.event, decision.outcome.reason] += 1
+            if decision.fault is not None:
+                buried[str(partition), str(offset)] += 1
+    found: Counter[object] = Counter()
+    for event in told:
+        assert event.command is not None
+        reason = event.reason if isinstance(event, Skipped) else None
+        found[event.command.partition, event.command.offset, event.TYPE, reason] += 1
+    assert found == expected, "one outcome event a command, whatever was killed"
+    assert len(buried) > 50
+    where = (dict(letter.headers) for each in letters.values() for letter in each)
+    assert buried == Counter((h["afterturn_partition"].decode(), h["afterturn_offset"].decode()) for h in where)
 
 
 def fold_all(records: list[Record], fold: FoldSettings) -> WholeLog:
@@ -210,11 +272,9 @@ def fold_all(records: list[Record], fold: FoldSettings) -> WholeLog:
 
 
 def _check_naive(log: dict[int, list[Record]], fold: FoldSettings, stored: dict[int, dict[str, StoredPoint]]) -> None:
-    total: Counter[str] = Counter()
     for partition, records in log.items():
         expected = naive_fold(records, fold)
         assert_same_points(stored[partition], expected.points)
         assert_same_endings(fold_all(records, fold).decisions, expected.ended)
-        total.update(e.ending for e in expected.ended)
-    consumed = sum(map(len, log.values()))
-    assert consumed == total["applied"] + total["duplicate"] + total["skipped"] + total["dead_lettered"]
+        assert len(expected.ended) == len(records)
+        assert {e.ending for e in expected.ended} <= {"applied", "duplicate", "skipped", "dead_lettered"}

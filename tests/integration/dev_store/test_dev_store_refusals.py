@@ -58,6 +58,7 @@ VECTORS: list[tuple[object, int, str]] = [
     ({"dense": [1.0, 2.0, 3.0, 1e39]}, 400, "not a finite number"),
     ({"dense": [1.0, 2.0, 3.0, "4"]}, 400, "not a finite number"),
     ({"dense": {"indices": [1], "values": [1.0]}}, 400, "Vector dense takes a list of numbers"),
+    # I-62: never a 200 for a vector that is not kept.
     ({"other": [1.0]}, 400, "Wrong input: Not existing vector name error: other"),
     ([1.0, 2.0, 3.0, 4.0], 400, "Wrong input: Not existing vector name error: "),
     ({"bm25": [1.0]}, 400, "Vector bm25 takes indices and values"),

@@ -128,6 +128,7 @@ async def test_no_text_is_too_odd_to_ask(bench: Bench, tenant: str, text: str) -
 
 
 async def test_words_of_chinese_are_found_by_the_keyword_arm(bench: Bench, tenant: str) -> None:
+    """I-46c."""
     await bench.remembering.remember(tenant, ["我喜欢北京烤鸭", "今天下雨了"])
     answer = await bench.ask(tenant, "烤鸭")
     assert answer.memories[0].text == "我喜欢北京烤鸭"

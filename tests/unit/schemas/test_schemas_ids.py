@@ -80,6 +80,8 @@ def test_a_program_in_another_language_can_make_a_receipts_id() -> None:
     ],
 )
 def test_names_that_strings_would_join_stay_apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+    """I-36, I-37: what is joined by no separator can't be taken for something else."""
+
     def ids(key: tuple[Any, ...]) -> tuple[str, str]:
         tenant, scope, thread, turn = key
         return memory_id(tenant, turn_key(Scope(**scope), thread, turn), 0), thread_id(tenant, Scope(**scope), thread)
