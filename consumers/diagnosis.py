@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,42 +33,52 @@ class Finding:
 
 
 class Doctor:
-    """The checks, over one set of settings. Each raises what it met where it can't say anything."""
+    """The checks. Each reads the settings it needs, and raises what it met where it can't say anything."""
 
-    def __init__(self, service: ServiceSettings, kafka: KafkaSettings, store: StoreSettings) -> None:
+    def __init__(
+        self,
+        service: Callable[[], ServiceSettings],
+        kafka: Callable[[], KafkaSettings],
+        store: Callable[[], StoreSettings],
+    ) -> None:
         self._service = service
         self._kafka = kafka
         self._store = store
 
     async def kafka(self) -> Finding:
         """Whether Kafka answers."""
-        async with Admin(self._kafka) as admin:
-            return Finding("kafka", "ok", f"{self._kafka.bootstrap_servers}: {await admin.brokers()} broker(s)")
+        kafka = self._kafka()
+        async with Admin(kafka) as admin:
+            return Finding("kafka", "ok", f"{kafka.bootstrap_servers}: {_count(await admin.brokers(), 'broker')}")
 
     async def topics(self) -> Finding:
         """Whether the topics are as they should be."""
-        async with Admin(self._kafka) as admin:
-            found = await create_or_check(admin, plans(self._service.topics, self._service.shape), create=False)
+        async with Admin(self._kafka()) as admin:
+            found = await create_or_check(admin, plans(self._service().topics, self._service().shape), create=False)
         wrong = any(difference.severity == "wrong" for difference in found)
         health: Health = "wrong" if wrong else "note" if found else "ok"
-        said = "as they should be" if not found else f"{len(found)} difference(s); afterturn init makes what is missing"
+        said = (
+            "as they should be"
+            if not found
+            else f"{_count(len(found), 'difference')}; afterturn init makes what is missing"
+        )
         return Finding("topics", health, said, tuple(map(str, found)))
 
     async def qdrant(self) -> Finding:
         """Whether the store answers, and is new enough."""
-        async with opened(self._store) as client:
+        async with opened(self._store()) as client:
             found = await versions(client)
         health: Health = "ok" if found.new_enough else "wrong"
-        return Finding("qdrant", health, f"{self._store.url}: {found.title} {found.server} (1.19 or later is needed)")
+        return Finding("qdrant", health, f"{self._store().url}: {found.title} {found.server} (1.19 or later is needed)")
 
     async def collection(self) -> Finding:
         """Whether the collection was made with these settings, by this embedder."""
-        embedder = await open_embedder(self._service.embedder)
+        embedder = await open_embedder(self._service().embedder)
         try:
-            fold = self._service.fold(embedder)
+            fold = self._service().fold(embedder)
         finally:
             await embedder.close()
-        async with opened(self._store) as client:
+        async with opened(self._store()) as client:
             found = await collection.check(client, fold)
             name = await collection.target(client)
         said = f"{name}: {fold.embedder}, {fold.dimension} dimensions"
@@ -76,7 +86,7 @@ class Doctor:
 
     async def embedder(self) -> Finding:
         """Whether the embedder opens and embeds."""
-        embedder = await open_embedder(self._service.embedder)
+        embedder = await open_embedder(self._service().embedder)
         try:
             done = await embedder.embed(["a trial"])
         finally:
@@ -86,12 +96,12 @@ class Doctor:
 
     async def lag(self) -> Finding:
         """How far the recorder is behind the log, and the store behind the recorder."""
-        topic = self._service.topics.turns
-        async with LogReader(self._kafka, topic) as reader, Admin(self._kafka) as admin:
+        topic = self._service().topics.turns
+        async with LogReader(self._kafka(), topic) as reader, Admin(self._kafka()) as admin:
             partitions = range(await reader.partitions())
             ends = await reader.end_offsets(partitions)
-            committed = await admin.committed(self._service.group, topic, partitions)
-        async with opened(self._store) as client:
+            committed = await admin.committed(self._service().group, topic, partitions)
+        async with opened(self._store()) as client:
             read = ReadStore(client, dimension=1)
             found = {p: await read.checkpoint(p) for p in partitions}
         nexts = {p: position_of(c.next)[1] if c else 0 for p, c in found.items()}
@@ -99,7 +109,7 @@ class Doctor:
 
     async def dead_letters(self) -> Finding:
         """How many dead letters there are, and why the most recent ones are."""
-        async with LogReader(self._kafka, self._service.topics.dead_letter) as reader:
+        async with LogReader(self._kafka(), self._service().topics.dead_letter) as reader:
             partitions = range(await reader.partitions())
             starts, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
             held = {p: ends[p] - starts[p] for p in partitions}
@@ -122,7 +132,9 @@ def lag_of(ends: Mapping[int, int], committed: Mapping[int, int | None], nexts: 
     lines += [f"partition {p}: the store is at {nexts[p]}, behind {committed[p]}: it heals" for p in healing]
     total = sum(waiting.values())
     health: Health = "ok" if not total and not healing else "note"
-    return Finding("lag", health, f"{total} records waiting in {len(ends)} partitions", tuple(lines))
+    return Finding(
+        "lag", health, f"{_count(total, 'record')} waiting in {_count(len(ends), 'partition')}", tuple(lines)
+    )
 
 
 def dead_letters_of(reasons: Mapping[str, int]) -> Finding:
@@ -137,3 +149,7 @@ def dead_letters_of(reasons: Mapping[str, int]) -> Finding:
 def misrouted(findings: Sequence[Finding]) -> bool:
     """Whether a publisher's partitioner needs setting."""
     return any(line.startswith("misrouted:") for f in findings if f.name == "dead letters" for line in f.lines)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

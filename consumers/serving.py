@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -15,10 +16,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from afterturn.streams.errors import BadSettings
+from afterturn.streams.errors import Stop
 
 Readiness = Callable[[], Mapping[str, str]]
 """What keeps a service from being ready, by dependency; empty when it is."""
+
+
+class CannotListen(Stop):
+    """The address is in use, or not ours; ``by_port`` where another port helps, not another host."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        self.by_port = error.errno in {errno.EADDRINUSE, errno.EACCES}
+        if error.errno == errno.EADDRINUSE:
+            self.why = f"port {port} of {host} is in use, by another afterturn perhaps"
+        elif error.errno == errno.EACCES:
+            self.why = f"this user may not listen on port {port} of {host}"
+        else:
+            self.why = f"{host} is no address of this machine"
+        super().__init__(f"The HTTP server can't start: {self.why}.")
 
 
 class _Server(uvicorn.Server):
@@ -34,7 +49,7 @@ async def serving(app: Any, host: str, port: int) -> AsyncIterator[int]:  # noqa
     """Serve an application while the block runs; gives the port (0 chooses a free one).
 
     Raises:
-        BadSettings: the port is taken, or the address isn't ours.
+        CannotListen: the port is taken, or the address isn't ours.
     """
     config = uvicorn.Config(
         app, host=host, port=port, log_config=None, access_log=False, timeout_keep_alive=30, lifespan="on"
@@ -55,9 +70,9 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-    except OSError:
+    except OSError as error:
         bound.close()
-        raise BadSettings("the HTTP port", f"{host}:{port} is taken, or is no address of this machine") from None
+        raise CannotListen(host, port, error) from None
     return bound
 
 

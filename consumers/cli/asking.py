@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import httpx
@@ -10,12 +12,19 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from afterturn.consumers.cli.running import AsJson, RecallUrl, out
+from afterturn.consumers.cli.options import AsJson, RecallUrl
+from afterturn.consumers.cli.running import out
+from afterturn.consumers.cli.wording import counted
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.query import Answer
+from afterturn.schemas.query import Answer, RecalledMemory
 from afterturn.streams.errors import Retry
 
-SHOWN_CHARS = 110
+MARK = "✓"
+SHOWN_CHARS = 105
+LONGEST_WORD = 20
+WIDE = 100
+_HEADER = re.compile(r"\[\d{1,2} [A-Z][a-z]+ \d{1,4}, \d\d:\d\d\]")
+_WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]{4,}")
 
 
 def register(app: typer.Typer) -> None:
@@ -30,17 +39,32 @@ def ask(
     limit: Annotated[int, typer.Option(help="Memories to list.", min=1, max=1000)] = 10,
     max_tokens: Annotated[int, typer.Option(help="Budget of the prompt text.", min=0, max=100_000)] = 2_000,
     user: Annotated[str | None, typer.Option(help="Only this user's memories (scope.user).")] = None,
+    threads: Annotated[list[str] | None, typer.Option("--thread", help="Of this thread; repeat for several.")] = None,
+    since: Annotated[str | None, typer.Option(help="From this time on (RFC 3339, or -7d, -3h, -20m).")] = None,
+    until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Wait until this turn can be recalled; publish returns tokens.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Print the prompt text only.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask the recall service, and show what it found, by what, and in how many milliseconds.
 
-    Examples: `afterturn ask ada "When is Tobias's birthday?"`, `afterturn ask ada "…" --text`
+    Examples:
+
+    ```sh
+    afterturn ask ada "When is Tobias's birthday?"
+    afterturn ask ada "What changed?" --since -7d --thread planning --text
+    ```
     """
-    body: dict[str, Any] = {"text": question, "limit": limit, "max_tokens": max_tokens}
+    body: dict[str, Any] = {"text": question, "limit": limit, "max_tokens": max_tokens, "explain": explain}
+    chosen: dict[str, Any] = {"threads": threads, "since": since, "until": until, "after": after}
+    body |= {name: value for name, value in chosen.items() if value is not None and value != []}
     if user is not None:
         body["scope"] = {"user": user}
-    answer = post_recall(httpx.Client(timeout=30), url, tenant, body)
+    with httpx.Client(timeout=30) as client:
+        answer = post_recall(client, url, tenant, body)
     if as_json:
         typer.echo(orjson.dumps(answer.model_dump(mode="json", exclude_none=True)).decode())
     elif text:
@@ -57,7 +81,10 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
         ContractError: it refuses the question.
     """
     try:
-        response = client.post(f"{url}/v1/recall", headers={"Afterturn-Tenant": tenant}, content=orjson.dumps(body))
+        headers = {b"Afterturn-Tenant": tenant.encode()}
+        response = client.post(f"{url}/v1/recall", headers=headers, content=orjson.dumps(body))
+    except httpx.LocalProtocolError:
+        raise ContractError("invalid", "TENANT", "must not hold control characters, or begin or end blank") from None
     except httpx.TransportError as error:
         raise Retry(
             f"The recall service at {url} does not answer ({type(error).__name__}): is it running, and ready?",
@@ -75,21 +102,69 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
     raise ContractError("invalid", place, problem)
 
 
-def show(question: str, answer: Answer, rows: int | None = None) -> None:
-    """Print a question, its best memories and what found them."""
+def show(question: str, answer: Answer, rows: int | None = None, evidence: Collection[str] = ()) -> None:
+    """Print a question, its best memories and what found them; those whose ids are ``evidence`` are marked."""
     table = Table(title=Text(question, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for name in ("when", "who", "memory", "found by", "score"):
-        table.add_column(name, overflow="fold", no_wrap=name != "memory", style="dim" if name != "memory" else None)
+    if evidence:
+        table.add_column("", style="green")
+    table.add_column("when", no_wrap=True, style="dim")
+    table.add_column("who", max_width=12, overflow="fold", style="dim")
+    table.add_column("memory", overflow="fold", ratio=1)
+    for name in ("found by", "score"):
+        table.add_column(name, no_wrap=True, style="dim")
+    explained = any(memory.parts for memory in answer.memories)
+    if explained:
+        table.add_column("of", overflow="fold", style="dim")
+    joint = "+" if out.width >= WIDE else "+\n"
     for memory in answer.memories[:rows]:
         when = memory.occurred_at.strftime("%Y-%m-%d") if memory.occurred_at else ""
-        said = memory.text if len(memory.text) <= SHOWN_CHARS else memory.text[: SHOWN_CHARS - 1] + "…"
-        found = "+".join(memory.found_by)
-        table.add_row(when, Text(memory.author or memory.role or ""), Text(said), found, f"{memory.score:.2f}")
+        who, said = Text(memory.author or memory.role or ""), Text(snippet(memory.text, question))
+        marks = [MARK if memory.id in evidence else ""] if evidence else []
+        parts = [parts_of(memory)] if explained else []
+        table.add_row(*marks, when, who, said, joint.join(memory.found_by), f"{memory.score:.2f}", *parts)
     out.print(table)
-    degraded = f", degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
-    shown = sum(memory.in_text for memory in answer.memories)
-    out.print(
-        f"[dim]{len(answer.memories)} memories, {shown} of them in a text of {answer.tokens} tokens, "
-        f"{answer.took_ms:.1f} ms{degraded}[/dim]",
-        highlight=False,
-    )
+    out.print(Text(footer(answer, rows), style="dim"), highlight=False)
+
+
+def parts_of(memory: RecalledMemory) -> str:
+    """What a score is made of, the parts that are there."""
+    parts = memory.parts.model_dump() if memory.parts else {}
+    return " ".join(f"{name} {value:.2f}" for name, value in parts.items() if value)
+
+
+def footer(answer: Answer, rows: int | None = None) -> str:
+    """How much is shown, and how much the prompt's text holds: that is bounded by its tokens, not by the list."""
+    shown = len(answer.memories[:rows])
+    held = sum(not _HEADER.fullmatch(line) for line in answer.text.splitlines())
+    text = f"the prompt text holds {counted(held, 'memory')}, {counted(answer.tokens, 'token')}"
+    degraded = f"; degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
+    return f"showing {shown:,}; {text}; {answer.took_ms:.1f} ms{degraded}"
+
+
+def snippet(text: str, question: str, size: int = SHOWN_CHARS) -> str:
+    """A text in one line, cut to ``size`` characters around the place where most of the question's words stand.
+
+    Words are compared by how they begin, since that is what inflected forms share; longer ones weigh more.
+    """
+    text = " ".join(text.split())
+    if len(text) <= size:
+        return text
+    asked = _beginnings(question).values()
+    hits = {at: word for at, word in _beginnings(text).items() if word in asked}
+
+    def covered(begin: int) -> int:
+        return sum(map(len, {word for at, word in hits.items() if begin <= at < begin + size}))
+
+    latest = len(text) - size
+    begin = max((max(0, min(at - size // 4, latest)) for at in hits), key=covered, default=0)
+    end = begin + size
+    if begin:
+        begin = max(begin, text.find(" ", begin, begin + LONGEST_WORD) + 1)
+    if end < len(text):
+        end = max(text.rfind(" ", end - LONGEST_WORD, end + 1), 0) or end
+    return f"{'…' if begin else ''}{text[begin:end].strip()}{'…' if end < len(text) else ''}"
+
+
+def _beginnings(text: str) -> dict[int, str]:
+    """Where the words of a text are, and how each begins; a Chinese character is a word."""
+    return {found.start(): found[0][:5].lower() for found in _WORD.finditer(text)}

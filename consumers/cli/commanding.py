@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -13,7 +12,10 @@ from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from afterturn.consumers.cli.running import AsJson, err, log_to_stderr, need_service, out, tell, waiting
+from afterturn.consumers.cli.connecting import publishing
+from afterturn.consumers.cli.options import AsJson, TopicPrefix
+from afterturn.consumers.cli.running import EXIT_AWAY, EXIT_STOP, err, log_to_stderr, need_service, out, tell
+from afterturn.consumers.cli.wording import counted
 from afterturn.schemas.commands import Command, Erase, Forget
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import MemoryEvent, Skipped
@@ -21,16 +23,13 @@ from afterturn.schemas.ids import MAX_REV
 from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import resolve_time
 from afterturn.schemas.token import Token
-from afterturn.streams.kafka import KafkaSettings
-from afterturn.streams.publisher import TurnPublisher
 from afterturn.streams.topics import TopicNames
-from afterturn.streams.waiting import Waiter
 
+M = TypeVar("M", Forget, Erase)
 SOURCE = "afterturn-cli"
 Tenant = Annotated[str, typer.Argument(help="Whose memories.")]
 Values = list[str] | None
-Prefix = Annotated[str, typer.Option(envvar="AFTERTURN_TOPIC_PREFIX")]
-Timeout = Annotated[float, typer.Option(help="Seconds to wait for the outcome at most.", min=1)]
+Timeout = Annotated[float, typer.Option(help="Seconds to wait at most, for Kafka and then for the outcome.", min=1)]
 Reason = Annotated[str, typer.Option(help="Why, for the log.")]
 
 
@@ -47,10 +46,15 @@ def tenants(
 ) -> None:
     """Who has memories in the store, and how many.
 
-    Examples: `afterturn tenants`, `afterturn tenants --all --json`
+    Examples:
+
+    ```sh
+    afterturn tenants
+    afterturn tenants --all --json
+    ```
     """
     need_service()
-    log_to_stderr("error")
+    log_to_stderr("critical")
     found = sorted(asyncio.run(_tenants()), key=lambda state: state.tenant)
     listed = [state for state in found if every or state.live]
     if as_json:
@@ -79,12 +83,17 @@ def forget(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many would go; publish nothing.")] = False,
     reason: Reason = "asked",
     timeout: Timeout = 60.0,
-    topic_prefix: Prefix = "afterturn",
+    topic_prefix: TopicPrefix = "afterturn",
     as_json: AsJson = False,
 ) -> None:
     """Remove memories, by id or by a filter, and what was made from them alone; waits for the outcome.
 
-    Examples: `afterturn forget ada --thread planning --dry-run`, `afterturn forget ada --id 7e7d… --id 91b2…`
+    Examples:
+
+    ```sh
+    afterturn forget ada --thread planning --dry-run
+    afterturn forget ada --id 7e7d… --id 91b2…
+    ```
     """
     chosen: dict[str, Any] = {"threads": threads, "tags_any": tags, "kinds": kinds, "authors": authors}
     chosen |= {"since": _time("since", since), "until": _time("until", until)}
@@ -95,14 +104,11 @@ def forget(
     body |= {"ids": ids} if ids else {"filter": given}
     if ids and given:
         raise ContractError("invalid", "--id", "give either ids or a filter")
-    try:
-        command = Forget.model_validate(body)
-    except ValidationError as error:
-        raise from_pydantic(error) from None
+    command = _checked(Forget, body)
     if dry_run:
         _would_forget(command, as_json=as_json)
     else:
-        _say(*_applied(command, topic_prefix, timeout), as_json=as_json)
+        _say(*_applied(command, topic_prefix, timeout), timeout, as_json=as_json)
 
 
 def erase(
@@ -110,20 +116,29 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask; for scripts.")] = False,
     reason: Reason = "asked",
     timeout: Timeout = 300.0,
-    topic_prefix: Prefix = "afterturn",
+    topic_prefix: TopicPrefix = "afterturn",
     as_json: AsJson = False,
 ) -> None:
     """Remove everything a tenant has, for good; waits for the outcome, and says when the log itself will be clear.
 
-    Examples: `afterturn erase ada`, `afterturn erase ada --yes --json`
+    Examples:
+
+    ```sh
+    afterturn erase ada
+    afterturn erase ada --yes --json
+    ```
     """
     if not yes and typer.prompt(f"All memories of {tenant!r} go for good. Type the tenant's name", err=True) != tenant:
         raise ContractError("invalid", "TENANT", "that is not the tenant's name; nothing was done")
+    command = _checked(Erase, {"tenant": tenant, "confirm": tenant, "reason": reason})
+    _say(*_applied(command, topic_prefix, timeout), timeout, as_json=as_json)
+
+
+def _checked(model: type[M], body: dict[str, Any]) -> M:
     try:
-        command = Erase.model_validate({"tenant": tenant, "confirm": tenant, "reason": reason})
+        return model.model_validate(body)
     except ValidationError as error:
         raise from_pydantic(error) from None
-    _say(*_applied(command, topic_prefix, timeout), as_json=as_json)
 
 
 def _time(name: str, text: str | None) -> datetime | None:
@@ -134,16 +149,13 @@ def _time(name: str, text: str | None) -> datetime | None:
 
 
 def _applied(command: Command, prefix: str, timeout: float) -> tuple[Token, MemoryEvent | None]:
-    log_to_stderr("error")
+    log_to_stderr("critical")
     return asyncio.run(_publish(command, TopicNames(prefix), timeout))
 
 
 async def _publish(command: Command, topics: TopicNames, timeout: float) -> tuple[Token, MemoryEvent | None]:
-    async with AsyncExitStack() as stack:
-        publisher = TurnPublisher(KafkaSettings(), source=SOURCE, topics=topics)
-        await publisher.start(waiting)
-        stack.push_async_callback(publisher.close)
-        waiter = await stack.enter_async_context(Waiter(KafkaSettings(), topics))
+    async with publishing(topics, SOURCE, timeout, wait=True) as (publisher, waiter):
+        assert waiter is not None
         token = await publisher.publish_command(command)
         try:
             async with asyncio.timeout(timeout):
@@ -152,31 +164,34 @@ async def _publish(command: Command, topics: TopicNames, timeout: float) -> tupl
             return token, None
 
 
-def _say(token: Token, event: MemoryEvent | None, *, as_json: bool) -> None:
+def _say(token: Token, event: MemoryEvent | None, timeout: float, *, as_json: bool) -> None:
     if as_json:
         said = None if event is None else event.model_dump(mode="json", exclude_none=True)
         kind = None if event is None else event.TYPE
         typer.echo(orjson.dumps({"token": str(token), "type": kind, "event": said}).decode())
     elif event is None:
-        tell("yellow", "published, ", "but no recorder has applied it yet; it will, unless it is wrong", err)
+        late = f"not yet applied after {timeout:g} s; is the recorder running? The command stays on the log."
+        tell("yellow", "published, ", late, err)
     elif isinstance(event, Skipped):
         tell("yellow", "skipped: ", event.reason)
     else:
         hidden = {"tenant", "command", "thread", "turn_id", "at", "ms", "usage"}
         counts = event.model_dump(mode="json", exclude=hidden, exclude_none=True)
         tell("green", f"{event.TYPE.rpartition('.v')[0]}: ", ", ".join(f"{k} {v}" for k, v in counts.items()))
-    if event is None or isinstance(event, Skipped):
-        raise typer.Exit(1)
+    if event is None:
+        raise typer.Exit(EXIT_AWAY)
+    if isinstance(event, Skipped):
+        raise typer.Exit(EXIT_STOP)
 
 
 def _would_forget(command: Forget, *, as_json: bool) -> None:
     need_service()
-    log_to_stderr("error")
+    log_to_stderr("critical")
     count, live = asyncio.run(_counted(command))
     if as_json:
         typer.echo(orjson.dumps({"would_forget": count, "of": live}).decode())
         return
-    tell("", f"{count} of {live} memories would go", "", out)
+    tell("", f"{count:,} of {counted(live, 'memory')} would go", "", out)
     if count * 2 > live:
         tell("yellow", "more than half: ", "it needs --confirm")
 

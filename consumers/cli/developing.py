@@ -7,11 +7,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from afterturn.consumers.cli.running import log_to_stderr, need_extra, need_service, out, run_until_signal, step, tell
+from afterturn.consumers.cli.running import err, log_to_stderr, need_dev, out, run_until_signal, step, tell
+
+if TYPE_CHECKING:
+    from afterturn.consumers.dev.stack import Stack
+
+FREE = "; 0 chooses a free one"
 
 
 def register(app: typer.Typer) -> None:
@@ -21,38 +27,56 @@ def register(app: typer.Typer) -> None:
 
 
 def dev(
-    folder: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path(".afterturn"),
-    kafka_port: Annotated[int, typer.Option(min=0, max=65_535)] = 9092,
-    qdrant_port: Annotated[int, typer.Option(min=0, max=65_535)] = 6333,
-    recall_port: Annotated[int, typer.Option(min=0, max=65_535)] = 8080,
-    recorder_port: Annotated[int, typer.Option(min=0, max=65_535)] = 8081,
+    folder: Annotated[Path, typer.Option(help="Where everything is kept; made where it is missing.")] = Path(
+        ".afterturn"
+    ),
+    kafka_port: Annotated[int, typer.Option(help=f"The embedded broker's port{FREE}.", min=0, max=65_535)] = 9092,
+    qdrant_port: Annotated[int, typer.Option(help=f"The embedded store's port{FREE}.", min=0, max=65_535)] = 6333,
+    recall_port: Annotated[int, typer.Option(help=f"The port recall answers at{FREE}.", min=0, max=65_535)] = 8080,
+    recorder_port: Annotated[
+        int, typer.Option(help=f"The port of the recorder's health and metrics{FREE}.", min=0, max=65_535)
+    ] = 8081,
 ) -> None:
     """Run broker, store, recorder and recall in the foreground until Ctrl-C; data are kept in `./.afterturn`.
 
     Where `KAFKA_BOOTSTRAP_SERVERS` or `QDRANT_URL` are set, they are used instead of the embedded ones.
 
-    Examples: `afterturn dev`, `afterturn dev --folder /tmp/try --recall-port 0`
+    Examples:
+
+    ```sh
+    afterturn dev
+    afterturn dev --folder /tmp/try --recall-port 0
+    ```
     """
-    need_service()
-    need_extra("dev", "noida_db")
+    need_dev()
     from afterturn.consumers.dev.stack import Stack, StackPorts
+    from afterturn.consumers.settings import ServiceSettings
 
     log_to_stderr("warning")
+    ServiceSettings()  # what is wrong with it is said before anything is started
     ports = StackPorts(kafka_port, qdrant_port, recorder_port, recall_port)
 
-    async def main(stop: asyncio.Event) -> None:
-        stack = Stack(folder, step, ports)
-        addresses = await stack.start()
-        out.print("[green]ready[/green]; Ctrl-C ends it")
-        for name, value in addresses.environment().items():
-            tell("dim", f"  {name}=", value)
-        tell("dim", "  recorder health and metrics: ", f"{addresses.recorder}; logs: {folder}/logs")
-        try:
-            await stack.watch(stop)
-        finally:
-            await stack.stop()
+    run_until_signal(lambda stop: _run(Stack(folder, step, ports), stop))
 
-    run_until_signal(main)
+
+async def _run(stack: Stack, stop: asyncio.Event) -> None:
+    telling = asyncio.create_task(_tell_stopping(stop))
+    addresses = await stack.start()
+    out.print("[green]ready[/green]; Ctrl-C ends it")
+    for name, value in addresses.environment().items():
+        tell("dim", f"  {name}=", value)
+    tell("dim", "  recorder health and metrics: ", f"{addresses.recorder}; logs: {stack.folder}/logs")
+    try:
+        await stack.watch(stop)
+    finally:
+        telling.cancel()
+        await stack.stop()
+    err.print(Text(f"ended; data kept in {stack.folder}", style="dim"), soft_wrap=True)
+
+
+async def _tell_stopping(stop: asyncio.Event) -> None:
+    await stop.wait()
+    step("stopping …")
 
 
 def demo(
@@ -60,10 +84,13 @@ def demo(
 ) -> None:
     """Run the main job once: start everything, publish a sample, ask a dozen questions, show what happened.
 
-    Example: `afterturn demo`
+    Example:
+
+    ```sh
+    afterturn demo
+    ```
     """
-    need_service()
-    need_extra("dev", "noida_db")
+    need_dev()
     from afterturn.consumers.cli.demo import show_all
 
     log_to_stderr("warning")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 import typer
+from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from afterturn.consumers.cli.running import AsJson, log_to_stderr, need_service, out
+from afterturn.consumers.cli.faults import text_of, wrong_settings
+from afterturn.consumers.cli.options import AsJson
+from afterturn.consumers.cli.running import log_to_stderr, need_service, out
 from afterturn.schemas.partitioners import CLIENTS
 from afterturn.streams.errors import AfterturnError
 from afterturn.streams.kafka import KafkaSettings
@@ -33,7 +36,12 @@ def doctor(as_json: AsJson = False) -> None:
 
     Exits with 1 where something is wrong. Misrouted dead letters are explained with each client's partitioner setting.
 
-    Examples: `afterturn doctor`, `KAFKA_BOOTSTRAP_SERVERS=kafka:9092 afterturn doctor --json`
+    Examples:
+
+    ```sh
+    afterturn doctor
+    KAFKA_BOOTSTRAP_SERVERS=kafka:9092 afterturn doctor --json
+    ```
     """
     need_service()
     from afterturn.consumers.diagnosis import misrouted
@@ -58,7 +66,7 @@ async def _examine() -> list[Finding]:
     from afterturn.consumers.settings import ServiceSettings
     from afterturn.consumers.store.settings import StoreSettings
 
-    it = Doctor(ServiceSettings(), KafkaSettings(), StoreSettings())
+    it = Doctor(ServiceSettings, KafkaSettings, StoreSettings)
     checks = (it.kafka, it.topics, it.qdrant, it.embedder, it.collection, it.lag, it.dead_letters)
     return [await _checked(check.__name__.replace("_", " "), check) for check in checks]
 
@@ -71,7 +79,12 @@ async def _checked(name: str, check: Callable[[], Awaitable[Finding]]) -> Findin
         async with asyncio.timeout(CHECK_WITHIN_S):
             return await check()
     except AfterturnError as error:
-        return Finding(name, "wrong", str(error))
+        return Finding(name, "wrong", text_of(error))
+    except ValidationError as error:
+        lines = wrong_settings(error)
+        if lines is None:
+            raise
+        return Finding(name, "wrong", lines[0], tuple(lines[1:]))
     except TimeoutError:
         return Finding(name, "wrong", f"no answer within {CHECK_WITHIN_S:.0f} s")
 

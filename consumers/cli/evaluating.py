@@ -14,23 +14,19 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from afterturn.consumers.cli.running import (
-    AsJson,
-    RecallUrl,
-    err,
-    log_to_stderr,
-    need_extra,
-    need_service,
-    out,
-    run_until_signal,
-    step,
-)
+from afterturn.consumers.cli.helping import PlainGroup
+from afterturn.consumers.cli.options import AsJson, RecallUrl
+from afterturn.consumers.cli.running import err, log_to_stderr, need_dev, need_service, out, run_until_signal, step
+from afterturn.consumers.cli.wording import counted
 from afterturn.streams import KafkaSettings, TopicNames
 
 if TYPE_CHECKING:
     from afterturn.consumers.evaluation.locomo import Conversation
 
-evaluate = typer.Typer(help="Measure recall, without a language model.", no_args_is_help=True)
+Embedder = Annotated[
+    str, typer.Option(envvar="AFTERTURN_EMBEDDER", help="wordllama, fastembed:MODEL (or a folder), openai:MODEL.")
+]
+evaluate = typer.Typer(cls=PlainGroup, help="Measure recall, without a language model.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +42,7 @@ def _group() -> None:
 @evaluate.command()
 def locomo(
     file: Annotated[Path, typer.Argument(help="A LoCoMo file (locomo10.json); it is not part of Afterturn.")],
-    embedder: Annotated[str, typer.Option(envvar="AFTERTURN_EMBEDDER")] = "wordllama",
+    embedder: Embedder = "wordllama",
     running: Annotated[bool, typer.Option("--running", help="Use the services that run already.")] = False,
     url: RecallUrl = "http://127.0.0.1:8080",
     conversations: Annotated[int | None, typer.Option(help="Only the first so many conversations.", min=1)] = None,
@@ -57,10 +53,14 @@ def locomo(
     Each conversation is a tenant, each session a thread. By default on an embedded stack of its own, which is removed
     afterwards.
 
-    Examples: `afterturn evaluate locomo locomo10.json`, `afterturn evaluate locomo locomo10.json --embedder
-    fastembed:/models/minilm --json`
+    Examples:
+
+    ```sh
+    afterturn evaluate locomo locomo10.json
+    afterturn evaluate locomo locomo10.json --embedder fastembed:/models/minilm
+    ```
     """
-    need_service()
+    (need_service if running else need_dev)()
     from afterturn.consumers.evaluation.locomo import read
 
     log_to_stderr("warning")
@@ -111,10 +111,10 @@ async def _evaluate(conversations: list[Conversation], embedder: str, url: str |
 
 
 async def _own_stack(stack: AsyncExitStack, embedder: str) -> tuple[str, KafkaSettings]:
-    need_extra("dev", "noida_db")
-    from afterturn.consumers.dev.stack import Stack
+    from afterturn.consumers.dev.stack import Stack, stand_alone
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="afterturn-evaluate-"))
+    stand_alone()
     os.environ["AFTERTURN_EMBEDDER"] = embedder
     own = Stack(Path(folder), step)
     addresses = await own.start()
@@ -133,9 +133,9 @@ def report(figures: dict[str, Any], *, as_json: bool) -> None:
         cells = (f"{measured[n]:.3f}" if n != "questions" else str(int(measured[n])) for n in names)
         table.add_row(category, *cells, style="bold" if category == "1-4" else None)
     out.print(table)
-    recall = figures["recall_ms"]
+    recall, messages = figures["recall_ms"], counted(figures["messages"], "message")
     out.print(
-        f"recall p50 {recall['p50']:.1f} ms, p95 {recall['p95']:.1f} ms; {figures['messages']} messages recorded, "
+        f"recall p50 {recall['p50']:.1f} ms, p95 {recall['p95']:.1f} ms; {messages} recorded, "
         f"{figures['messages_per_second']:.0f} a second",
         highlight=False,
     )

@@ -7,7 +7,8 @@ import asyncio
 import orjson
 import typer
 
-from afterturn.consumers.cli.running import AsJson, log_to_stderr, need_service, out, tell
+from afterturn.consumers.cli.options import AsJson
+from afterturn.consumers.cli.running import log_to_stderr, need_service, out, tell
 from afterturn.streams.kafka import KafkaSettings
 
 
@@ -21,7 +22,12 @@ def init(as_json: AsJson = False) -> None:
 
     Nothing that exists is changed. Exits with 1 where services could not start on it.
 
-    Examples: `afterturn init`, `AFTERTURN_PARTITIONS=24 AFTERTURN_REPLICATION=3 afterturn init --json`
+    Examples:
+
+    ```sh
+    afterturn init
+    AFTERTURN_PARTITIONS=24 AFTERTURN_REPLICATION=3 afterturn init --json
+    ```
     """
     need_service()
     from afterturn.consumers.preparing import prepare

@@ -8,20 +8,18 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from afterturn.streams.errors import Retry, Stop
+from afterturn.streams.errors import Stop
 from afterturn.streams.kafka import quiet_client_logs
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-RecallUrl = Annotated[str, typer.Option(help="Where the recall service is.", envvar="AFTERTURN_RECALL_URL")]
 
 EXIT_STOP, EXIT_AWAY, EXIT_INPUT, EXIT_INTERRUPTED = 1, 69, 65, 130
 """Exit codes: a stop (configuration, another log), a dependency that is away, bad input, Ctrl-C."""
+
+SERVICE = ("qdrant_client", "qdrant_edge", "fastapi", "uvicorn", "prometheus_client")
+"""What the services import, of those the light client leaves out."""
 
 out = Console()
 err = Console(stderr=True)
@@ -67,23 +65,23 @@ def need_extra(extra: str, *modules: str) -> None:
     if missing:
         raise Stop(
             f"This command needs what the light client leaves out ({', '.join(missing)}).",
-            command_that_helps=f"pip install 'afterturn[{extra}]'",
+            command_that_helps=f"pip install 'afterturn[{extra}]', or from a checkout pip install '.[{extra}]'",
         )
 
 
 def need_service() -> None:
     """Stop on the light install."""
-    need_extra("service", "qdrant_client", "qdrant_edge", "fastapi", "uvicorn", "prometheus_client")
+    need_extra("service", *SERVICE)
+
+
+def need_dev() -> None:
+    """Stop where services or the embedded broker are missing; both extras are named at once."""
+    need_extra("service,dev", *SERVICE, "noida_db")
 
 
 def step(what: str) -> None:
     """Say on stderr what is being done; brackets in it are no markup."""
     err.print(Text(f"· {what}", style="dim"))
-
-
-def waiting(error: Retry, _delay: float) -> None:
-    """Say on stderr what is waited for."""
-    err.print(Text(f"waiting: {error}", style="yellow"))
 
 
 def tell(style: str, label: str, text: str, console: Console = out) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
+from afterturn.consumers.cli.options import Level, LogLevel
 from afterturn.consumers.cli.running import log_to_stderr, need_service, run_until_signal
+from afterturn.streams.errors import BadSettings
 from afterturn.streams.kafka import KafkaSettings
-
-LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error", envvar="AFTERTURN_LOG_LEVEL")]
 
 
 def register(app: typer.Typer) -> None:
@@ -18,13 +19,17 @@ def register(app: typer.Typer) -> None:
     app.command()(recall)
 
 
-def recorder(log_level: LogLevel = "info") -> None:
+def recorder(log_level: Level = LogLevel.INFO) -> None:
     """Record turns: the only writer of the store.
 
     Reads KAFKA_…, QDRANT_…, AFTERTURN_… and AFTERTURN_RECORDER_… (docs/run-for-real.md). Waits for Kafka and Qdrant,
     becomes ready by itself, and ends in order on SIGTERM.
 
-    Example: `KAFKA_BOOTSTRAP_SERVERS=kafka:9092 QDRANT_URL=http://qdrant:6333 afterturn recorder`
+    Example:
+
+    ```sh
+    KAFKA_BOOTSTRAP_SERVERS=kafka:9092 QDRANT_URL=http://qdrant:6333 afterturn recorder
+    ```
     """
     need_service()
     from afterturn.consumers.recorder.service import RecorderSettings, record
@@ -32,16 +37,22 @@ def recorder(log_level: LogLevel = "info") -> None:
     from afterturn.consumers.store.settings import StoreSettings
 
     log_to_stderr(log_level)
-    run_until_signal(lambda stop: record(ServiceSettings(), KafkaSettings(), StoreSettings(), RecorderSettings(), stop))
+    service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecorderSettings()
+    with naming("AFTERTURN_RECORDER"):
+        run_until_signal(lambda stop: record(service, kafka, store, settings, stop))
 
 
-def recall(log_level: LogLevel = "info") -> None:
+def recall(log_level: Level = LogLevel.INFO) -> None:
     """Answer questions over HTTP, take turns from agents that speak no Kafka.
 
     Reads KAFKA_…, QDRANT_…, AFTERTURN_… and AFTERTURN_RECALL_… (docs/run-for-real.md). Without authentication it
     listens on loopback only and takes the tenant from the header `Afterturn-Tenant`.
 
-    Example: `AFTERTURN_RECALL_PORT=8080 afterturn recall`
+    Example:
+
+    ```sh
+    AFTERTURN_RECALL_PORT=8080 afterturn recall
+    ```
     """
     need_service()
     from afterturn.consumers.recall.server import serve_recall
@@ -50,6 +61,22 @@ def recall(log_level: LogLevel = "info") -> None:
     from afterturn.consumers.store.settings import StoreSettings
 
     log_to_stderr(log_level)
-    run_until_signal(
-        lambda stop: serve_recall(ServiceSettings(), KafkaSettings(), StoreSettings(), RecallSettings(), stop)
-    )
+    service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecallSettings()
+    with naming("AFTERTURN_RECALL"):
+        run_until_signal(lambda stop: serve_recall(service, kafka, store, settings, stop))
+
+
+@contextmanager
+def naming(prefix: str) -> Iterator[None]:
+    """Name the variable at fault where a service can't listen.
+
+    Raises:
+        BadSettings: it can't.
+    """
+    from afterturn.consumers.serving import CannotListen
+
+    try:
+        yield
+    except CannotListen as error:
+        variable = "PORT" if error.by_port else "HOST"
+        raise BadSettings(f"{prefix}_{variable}", f"{error.why}; choose another") from None

@@ -26,9 +26,10 @@ RESTARTS = 5
 """How often a child that ended by itself is started again before the stack gives up."""
 
 
-def standing_alone(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what leads to the user's own Kafka and Qdrant: for stacks that are thrown away."""
-    return {name: value for name, value in environment.items() if not name.startswith(("KAFKA_", "QDRANT_"))}
+def stand_alone() -> None:
+    """Forget in this process what leads to the user's own Kafka and Qdrant: for stacks that are thrown away."""
+    for name in [name for name in os.environ if name.startswith(("KAFKA_", "QDRANT_"))]:
+        del os.environ[name]
 
 
 @dataclass(frozen=True, slots=True)

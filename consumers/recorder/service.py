@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -22,6 +23,7 @@ from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.collection import require
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.store.write import WriteStore
+from afterturn.consumers.text.embedder import Embedder
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Retry
@@ -102,18 +104,22 @@ async def record(
         fold = service.fold(embedder)
         client = await stack.enter_async_context(opened(store))
         await there(lambda: require(client, fold))
+        announcer = Announcer(service.topics, fold, await there(lambda: _clear_after(service, kafka)))
         memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
-        announcer = Announcer(
-            service.topics,
-            fold,
-            await start_when_available(lambda: _clear_after(service, kafka), on_wait=waiting.on_wait),
-        )
-
-        def writer(partition: int) -> PartitionWriter:
-            return PartitionWriter(partition, memories, embedder, fold, announcer, collect_after=settings.collect_after)
-
-        waiting.lanes = lanes = LaneGroup(kafka, _lane_settings(fold, settings), writer, metrics)
+        make = partial(_writer, memories, embedder, fold, announcer, settings)
+        waiting.lanes = lanes = LaneGroup(kafka, _lane_settings(fold, settings), make, metrics)
         await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)
+
+
+def _writer(
+    store: WriteStore,
+    embedder: Embedder,
+    fold: FoldSettings,
+    announcer: Announcer,
+    settings: RecorderSettings,
+    partition: int,
+) -> PartitionWriter:
+    return PartitionWriter(partition, store, embedder, fold, announcer, collect_after=settings.collect_after)
 
 
 async def _clear_after(service: ServiceSettings, kafka: KafkaSettings) -> timedelta | None:

@@ -22,6 +22,7 @@ from support.remembered import Remembering
 from support.store import StoreProcess, start_store
 
 from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.serving import CannotListen
 from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.collection import create_or_check
 from afterturn.consumers.store.errors import NoCollection, WrongDimension
@@ -192,7 +193,7 @@ async def test_a_port_that_is_taken_stops_it(http_environment: dict[str, str]) -
     async with served(http_environment) as service:
         await ready(service)
         port = service.client.base_url.port
-        with pytest.raises(BadSettings, match="taken"):
+        with pytest.raises(CannotListen, match="in use"):
             async with served(http_environment, port=port) as other:
                 await other.task
 

@@ -5,7 +5,6 @@ import socket
 import pytest
 
 from afterturn.consumers import serving
-from afterturn.streams.errors import BadSettings
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -18,5 +17,5 @@ def test_answers_are_sent_without_delay(host: str) -> None:
 def test_a_port_that_is_taken_is_named() -> None:
     with serving._bound("127.0.0.1", 0) as bound:
         bound.listen()
-        with pytest.raises(BadSettings, match="taken"):
+        with pytest.raises(serving.CannotListen, match="in use"):
             serving._bound("127.0.0.1", bound.getsockname()[1])

@@ -1,0 +1,45 @@
+"""Options that several commands take, checked as they are read."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+import httpx
+import typer
+
+
+class LogLevel(StrEnum):
+    """How much a service logs."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def _recall_url(text: str) -> str:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        raise typer.BadParameter("it is no URL: write http://host:port, as in http://127.0.0.1:8080") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise typer.BadParameter("write http://host:port, as in http://127.0.0.1:8080")
+    return text.rstrip("/")
+
+
+def _prefix(text: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,200}", text):
+        raise typer.BadParameter("write letters, digits, dots, underscores and hyphens, at most 200")
+    return text
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+RecallUrl = Annotated[
+    str, typer.Option(help="Where the recall service is.", envvar="AFTERTURN_RECALL_URL", callback=_recall_url)
+]
+TopicPrefix = Annotated[
+    str, typer.Option(help="What the topics' names begin with.", envvar="AFTERTURN_TOPIC_PREFIX", callback=_prefix)
+]
+Level = Annotated[LogLevel, typer.Option(help="How much to log.", envvar="AFTERTURN_LOG_LEVEL", case_sensitive=False)]
