@@ -51,8 +51,7 @@ class MemoryEventSubscriber:
         topics: TopicNames = TopicNames(),  # noqa: B008 - frozen
         partitioner: Partitioner = "murmur2",
     ) -> None:
-        if isinstance(since, str) and since not in ("beginning", "now"):
-            raise ContractError("invalid", "since", 'must be "beginning", "now" or a time')
+        _check(since)
         self._reader = LogReader(kafka or KafkaSettings(), topics.memory_events)
         self._selection = Selection(
             None if types is None else frozenset(types), None if tenants is None else frozenset(tenants)
@@ -99,6 +98,8 @@ class MemoryEventSubscriber:
         return self._waiting.popleft()
 
     def _received(self, record: Record) -> Received | None:
+        if not self._follow and record.offset >= self._ends[record.partition]:
+            return None
         try:
             attributes, event = decode_event(record.headers, record.value)
         except ContractError:
@@ -131,6 +132,16 @@ class MemoryEventSubscriber:
         moment = max(0, int(as_utc(self._since).timestamp() * 1_000))
         found = await self._reader.offsets_for_times(dict.fromkeys(wanted, moment))
         return {p: self._ends[p] if offset is None else offset for p, offset in found.items()}
+
+
+def _check(since: object) -> None:
+    if not isinstance(since, datetime) and since not in ("beginning", "now"):
+        raise ContractError("invalid", "since", 'must be "beginning", "now" or a time')
+    try:
+        if isinstance(since, datetime):
+            as_utc(since)
+    except ValueError as error:
+        raise ContractError("invalid", "since", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class _Listener:
         self._consumer = consumer
         self._on_assigned = on_assigned
         self._on_revoked = on_revoked
-        self._failed: AfterturnError | None = None
+        self._failed: Exception | None = None
 
     def raise_what_failed(self) -> None:
         """Raise the first error of a callback, once."""
@@ -157,6 +157,9 @@ class _Listener:
             await callback(partitions)
         except AfterturnError as error:
             self._failed = self._failed or error
+        except Exception as error:  # a mistake: the library logs it and goes on, the next poll must not
+            self._failed = self._failed or error
+            raise
 
 
 ConsumerRebalanceListener.register(_Listener)  # its own methods are declared as plain functions

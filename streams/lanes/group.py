@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from afterturn.streams.errors import Retry
+from afterturn.streams.errors import BrokerUnavailable, Retry
 from afterturn.streams.kafka import (
     GroupConsumer,
     GroupTiming,
@@ -114,7 +114,11 @@ class LaneGroup:
                 await self._consumer.close()
 
     async def _turn(self) -> None:
-        found = await self._consumer.getmany(timeout=self._settings.poll)
+        try:
+            found = await self._consumer.getmany(timeout=self._settings.poll)
+        except BrokerUnavailable:
+            found = {}  # nothing was passed over: the next poll goes on
+            await asyncio.sleep(self._settings.poll)
         self._pulse.beat()
         for partition, records in found.items():
             if (keeper := self._keepers.get(partition)) is not None:

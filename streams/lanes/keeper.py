@@ -48,6 +48,7 @@ class Keeper:
         self._patience = patience
         self._stopping = asyncio.Event()
         self._busy = False
+        self._failures = 0
         self._task = asyncio.get_running_loop().create_task(self._keep(), name=f"lane-{partition}")
 
     def offer(self, records: Sequence[Record]) -> None:
@@ -77,21 +78,17 @@ class Keeper:
         self.raise_failure()
 
     async def _keep(self) -> None:
-        attempt = 0
         while not self._stopping.is_set():
             lane = self._make_lane()
             try:
                 opened = await lane.open(self._offsets)
                 self._observer.opened(self.partition, opened.checkpoint, opened.found)
                 self._start(opened)
-                attempt = await self._run(lane, attempt)
+                await self._run(lane)
             except Retry as error:
-                attempt += 1
-                delay = self._patience.retry.delay(attempt, random.random())  # noqa: S311 - jitter
-                self._observer.retried(self.partition, error, delay)
+                delay = self._retrying(error)
             except Reopen as error:
-                attempt += 1
-                delay = self._reopening(error, attempt)
+                delay = self._reopening(error)
                 self._observer.reopened(self.partition, error)
             else:
                 delay = 0.0
@@ -100,24 +97,20 @@ class Keeper:
                 await lane.close()
             await self._pause(delay)
 
-    async def _run(self, lane: Lane, attempt: int) -> int:
-        """Batch after batch until the lane is asked to close; returns the failures in a row so far."""
+    async def _run(self, lane: Lane) -> None:
+        """Batch after batch until the lane is asked to close."""
         while not self._stopping.is_set():
             await self.queue.head(1)
             self._busy = True
             try:
                 applied, seconds = await lane.step(self.queue)
             except Retry as error:
-                attempt += 1
-                delay = self._patience.retry.delay(attempt, random.random())  # noqa: S311 - jitter
-                self._observer.retried(self.partition, error, delay)
-                await self._pause(delay)
+                await self._pause(self._retrying(error))
                 continue
             finally:
                 self._busy = False
-            attempt = 0
+            self._failures = 0
             self._observer.applied(self.partition, applied, seconds)
-        return attempt
 
     def _start(self, opened: Opened) -> None:
         self.queue.clear()
@@ -128,10 +121,17 @@ class Keeper:
         self.wanted = None
         self.queue.clear()
 
-    def _reopening(self, error: Reopen, attempt: int) -> float:
+    def _retrying(self, error: Retry) -> float:
+        self._failures += 1
+        delay = self._patience.retry.delay(self._failures, random.random())  # noqa: S311 - jitter
+        self._observer.retried(self.partition, error, delay)
+        return delay
+
+    def _reopening(self, error: Reopen) -> float:
+        self._failures += 1
         if isinstance(error, Fenced | CommitUnknown):
             return self._patience.fenced
-        return self._patience.reopen.delay(attempt, random.random())  # noqa: S311 - jitter
+        return self._patience.reopen.delay(self._failures, random.random())  # noqa: S311 - jitter
 
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:
