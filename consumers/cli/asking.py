@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from afterturn.consumers.cli.options import AsJson, RecallUrl
 from afterturn.consumers.cli.running import out
-from afterturn.consumers.cli.wording import counted
+from afterturn.consumers.cli.wording import counted, printable
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Answer, RecalledMemory
 from afterturn.streams.errors import Retry
@@ -68,7 +69,7 @@ def ask(
     if as_json:
         typer.echo(orjson.dumps(answer.model_dump(mode="json", exclude_none=True)).decode())
     elif text:
-        typer.echo(answer.text)
+        typer.echo(printable(answer.text) if sys.stdout.isatty() else answer.text)
     else:
         show(question, answer)
 
@@ -104,7 +105,7 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
 
 def show(question: str, answer: Answer, rows: int | None = None, evidence: Collection[str] = ()) -> None:
     """Print a question, its best memories and what found them; those whose ids are ``evidence`` are marked."""
-    table = Table(title=Text(question, style="bold"), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(printable(question), style="bold"), title_justify="left", box=None, pad_edge=False)
     if evidence:
         table.add_column("", style="green")
     table.add_column("when", no_wrap=True, style="dim")
@@ -118,7 +119,7 @@ def show(question: str, answer: Answer, rows: int | None = None, evidence: Colle
     joint = "+" if out.width >= WIDE else "+\n"
     for memory in answer.memories[:rows]:
         when = memory.occurred_at.strftime("%Y-%m-%d") if memory.occurred_at else ""
-        who, said = Text(memory.author or memory.role or ""), Text(snippet(memory.text, question))
+        who, said = Text(memory.author or memory.role or ""), Text(printable(snippet(memory.text, question)))
         marks = [MARK if memory.id in evidence else ""] if evidence else []
         parts = [parts_of(memory)] if explained else []
         table.add_row(*marks, when, who, said, joint.join(memory.found_by), f"{memory.score:.2f}", *parts)

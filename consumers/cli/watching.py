@@ -71,6 +71,7 @@ def events(
         await reached(kafka, subscriber.start, None if follow else GIVE_UP_S)
         async for received in subscriber if follow else in_time(subscriber):
             print_one(received, as_json=as_json)
+            await asyncio.sleep(0)  # a backlog must not keep Ctrl-C waiting
 
     run_until_signal(lambda stop: _until(stop, reading(), subscriber))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from afterturn.consumers.cli.asking import footer, parts_of
 from afterturn.consumers.cli.publishing import Published, as_dict, from_line
 from afterturn.consumers.cli.watching import in_time, line
-from afterturn.consumers.cli.wording import counted
+from afterturn.consumers.cli.wording import counted, printable
 from afterturn.consumers.diagnosis import lag_of
 from afterturn.schemas.codec import Attributes
 from afterturn.schemas.errors import ContractError
@@ -135,3 +135,8 @@ def test_where_publishing_ended_early_is_the_first_line_that_may_be_missing() ->
     assert from_line(published) == 3
     assert as_dict(published)["from_line"] == 3
     assert "Kafka is not available" in as_dict(published)["failed"]
+
+
+def test_what_was_said_cannot_steer_a_terminal() -> None:
+    said = "a\x1b[2Jb\x1b]8;;http://evil\x07c\x9bd\r\te\n\u00e9\u6211"
+    assert printable(said) == "a\\x1b[2Jb\\x1b]8;;http://evil\\x07c\\x9bd\\x0d\te\n\u00e9\u6211"
