@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -15,6 +17,7 @@ from rich.text import Text
 from afterturn.consumers.cli.connecting import publishing
 from afterturn.consumers.cli.options import AsJson, TopicPrefix
 from afterturn.consumers.cli.running import EXIT_AWAY, EXIT_STOP, err, log_to_stderr, need_service, out, tell
+from afterturn.consumers.cli.watching import counts_of
 from afterturn.consumers.cli.wording import counted
 from afterturn.schemas.commands import Command, Erase, Forget
 from afterturn.schemas.errors import ContractError, from_pydantic
@@ -24,6 +27,9 @@ from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import resolve_time
 from afterturn.schemas.token import Token
 from afterturn.streams.topics import TopicNames
+
+if TYPE_CHECKING:
+    from afterturn.consumers.store.select import SelectStore
 
 M = TypeVar("M", Forget, Erase)
 SOURCE = "afterturn-cli"
@@ -175,9 +181,8 @@ def _say(token: Token, event: MemoryEvent | None, timeout: float, *, as_json: bo
     elif isinstance(event, Skipped):
         tell("yellow", "skipped: ", event.reason)
     else:
-        hidden = {"tenant", "command", "thread", "turn_id", "at", "ms", "usage"}
-        counts = event.model_dump(mode="json", exclude=hidden, exclude_none=True)
-        tell("green", f"{event.TYPE.rpartition('.v')[0]}: ", ", ".join(f"{k} {v}" for k, v in counts.items()))
+        counts = ", ".join(f"{name} {count}" for name, count in counts_of(event).items())
+        tell("green", f"{event.TYPE.rpartition('.v')[0]}: ", counts)
     if event is None:
         raise typer.Exit(EXIT_AWAY)
     if isinstance(event, Skipped):
@@ -197,12 +202,7 @@ def _would_forget(command: Forget, *, as_json: bool) -> None:
 
 
 async def _counted(command: Forget) -> tuple[int, int]:
-    from afterturn.consumers.store.client import opened
-    from afterturn.consumers.store.select import SelectStore
-    from afterturn.consumers.store.settings import StoreSettings
-
-    async with opened(StoreSettings()) as client:
-        select = SelectStore(client)
+    async with _selections() as select:
         live = await select.count(command.tenant, None, MAX_REV)
         if command.ids is None:
             return await select.count(command.tenant, command.filter, MAX_REV), live
@@ -210,12 +210,18 @@ async def _counted(command: Forget) -> tuple[int, int]:
 
 
 async def _tenants() -> list[TenantState]:
+    async with _selections() as select:
+        return [state async for page in select.tenants(1_000) for state in page.values()]
+
+
+@asynccontextmanager
+async def _selections() -> AsyncIterator[SelectStore]:
     from afterturn.consumers.store.client import opened
     from afterturn.consumers.store.select import SelectStore
     from afterturn.consumers.store.settings import StoreSettings
 
     async with opened(StoreSettings()) as client:
-        return [state async for page in SelectStore(client).tenants(1_000) for state in page.values()]
+        yield SelectStore(client)
 
 
 def _row(state: TenantState) -> dict[str, Any]:

@@ -136,6 +136,11 @@ def line(received: Received) -> Text:
     return text.append(_said(event), style="dim")
 
 
+def counts_of(event: MemoryEvent) -> dict[str, Any]:
+    """What an event counts, by field."""
+    return event.model_dump(mode="json", exclude=_NO_COUNTS, exclude_none=True)
+
+
 def _said(event: MemoryEvent) -> str:
     if isinstance(event, Skipped):
         return f"{event.operation}: {event.reason}{f' ({event.error})' if event.error else ''}"
@@ -144,7 +149,7 @@ def _said(event: MemoryEvent) -> str:
         degraded = f", degraded: {', '.join(event.degraded)}" if event.degraded else ""
         hits = f"{counted(event.hits, 'hit')}{f' ({found})' if found else ''}"
         return f"{hits}, {counted(event.tokens, 'token')}, {event.ms:.1f} ms{degraded}"
-    counts = event.model_dump(mode="json", exclude=_NO_COUNTS, exclude_none=True)
+    counts = counts_of(event)
     told = [f"{name} {count}" for name, count in counts.items() if count or name == "added"]
     return ", ".join([*told, f"{event.ms:.0f} ms"])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from afterturn.consumers.store import filters, points
 from afterturn.consumers.store.read import Hit, ReadStore, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.schemas.ids import checkpoint_id
 from afterturn.schemas.points import Checkpoint
-from afterturn.schemas.scope import DIMENSIONS, Scope
 
 MAX_PLACES = 2_000
 """Memories that one read of places gives at most: a position holds one, or a long message's parts."""
@@ -34,7 +33,7 @@ class AnswerStore(ReadStore):
         if not places:
             return []
         body = {
-            "filter": filters.all_of(*filters.searched(search), filters.one_of(*_places(places))),
+            "filter": filters.all_of(*filters.searched(search), filters.windows(places)),
             "limit": MAX_PLACES,
             "with_payload": list(SHOWN_FIELDS),
             "with_vector": False,
@@ -62,19 +61,3 @@ class AnswerStore(ReadStore):
         found = await points.retrieve(self._client, ids, with_payload=True)
         read = map(points.checkpoint_of, found.values())
         return {checkpoint.partition: checkpoint for checkpoint in read}
-
-
-def _places(wanted: Sequence[Window]) -> Iterator[filters.Filter]:
-    """What selects these places. The scope is named once for all windows of it: conditions cost more than points."""
-    by_scope: dict[Scope, list[filters.Filter]] = {}
-    for window in wanted:
-        where = filters.bounds("position", gte=window.first, lt=window.last + 1)
-        by_scope.setdefault(window.scope, []).append(filters.all_of(filters.match("thread", window.thread), where))
-    for scope, places in by_scope.items():
-        named = {dimension: getattr(scope, dimension) for dimension in DIMENSIONS}
-        exact = [_dimension(f"scope.{dimension}", value) for dimension, value in named.items()]
-        yield filters.all_of(*exact, filters.one_of(*places))
-
-
-def _dimension(key: str, value: str | None) -> filters.Condition:
-    return filters.absent(key) if value is None else filters.match(key, value)

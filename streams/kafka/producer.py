@@ -71,7 +71,6 @@ class Producer:
         """
         if self._client is None:
             self._client = await self._started()
-        quiet_client_logs()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -195,6 +194,7 @@ async def partition_of(client: Any, record: OutRecord, partitioner: Partitioner)
 
 async def start_client(client: Any, operation: str, deadline: float) -> None:  # noqa: ANN401
     """Start a producer's client in bounded time; when that fails it is stopped, and holds nothing any more."""
+    quiet_client_logs()
     try:
         async with translated(operation, deadline):
             await client.start()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from afterturn.consumers.recorder.decoding import Arrival
-from afterturn.consumers.recorder.fold.bound import apply_bound
 from afterturn.consumers.recorder.fold.receipts import skip
-from afterturn.consumers.recorder.fold.removal import superseded
-from afterturn.consumers.recorder.fold.tenants import bounds_of, expiry, tenant_of
-from afterturn.consumers.recorder.fold.turns import RECORDED, is_short_question
+from afterturn.consumers.recorder.fold.recording import is_short_question, left_out, recorded, supersede
+from afterturn.consumers.recorder.fold.tenants import expiry, tenant_of
 from afterturn.consumers.recorder.fold.view import View
 from afterturn.schemas.commands import Remember
-from afterturn.schemas.ids import key_id, tenant_id
+from afterturn.schemas.ids import key_id
 from afterturn.schemas.points import KeyState, Memory, Outcome, TenantState, evict_key
 from afterturn.schemas.settings import FoldSettings
 
@@ -22,36 +20,19 @@ def fold_remember(view: View, arrival: Arrival, fact: Remember, fold: FoldSettin
     if reason is not None:
         return skip(view, arrival, reason)
     replaced = _take_key(view, arrival, fact)
-    memory = _memory(arrival, fact, tenant, fold)
-    view.put(arrival.receipt, memory)
-    tenant = tenant.model_copy(
-        update={
-            "live": tenant.live + 1,
-            "episodes": tenant.episodes + (fact.kind == "episodic"),
-            "number": tenant.number + 1,
-            "rev": arrival.rev,
-        }
-    )
-    tenant, evicted = apply_bound(view, tenant, bounds_of(tenant, fold), arrival.rev)
-    view.put(tenant_id(fact.tenant), tenant)
-    counts = {"added": 1, "evicted": evicted, "superseded": replaced, "parts": 0}
-    outcome = Outcome(event=RECORDED, counts=counts)
-    kept = view.memory(arrival.receipt)
-    assert kept is not None, "it was put above"
-    view.put(arrival.receipt, kept.model_copy(update={"outcome": outcome, "digest": arrival.digest}))
-    return outcome
+    view.put(arrival.receipt, _memory(arrival, fact, tenant, fold))
+    counts = {"added": 1, "superseded": replaced, "parts": 0}
+    return recorded(view, arrival, tenant, fold, counts, episodes=fact.kind == "episodic")
 
 
 def _left_out(view: View, fact: Remember, tenant: TenantState) -> str | None:
     """Why a fact is not recorded, if it isn't."""
-    settings = tenant.settings
-    if fact.mode == "off" or (settings.phases and settings.phases.record == "off"):
+    if fact.mode == "off":
         return "off"
-    if fact.scope.missing(settings.required_scope or ()):
-        return "scope"
+    reason = left_out(tenant, fact.scope)
     known = view.key(fact.tenant, fact.scope, fact.key) if fact.key is not None else None
-    if known is None or known.version is None or fact.version is None:
-        return None
+    if reason is not None or known is None or known.version is None or fact.version is None:
+        return reason
     return "stale" if fact.version < known.version else None
 
 
@@ -60,7 +41,6 @@ def _take_key(view: View, arrival: Arrival, fact: Remember) -> int:
     if fact.key is None or fact.mode == "candidate":
         return 0
     known = view.key(fact.tenant, fact.scope, fact.key)
-    old = view.live(fact.tenant, known.current) if known is not None and known.current is not None else None
     state = KeyState(
         partition=arrival.record.partition,
         born=known.born if known else arrival.rev,
@@ -72,10 +52,7 @@ def _take_key(view: View, arrival: Arrival, fact: Remember) -> int:
         version=known.version if known and fact.version is None else fact.version,
     )
     view.put(key_id(fact.tenant, fact.scope, fact.key), state)
-    if known is None or known.current is None or old is None or old.status == "superseded":
-        return 0
-    view.put(known.current, superseded(old, arrival.rev))
-    return 1
+    return supersede(view, arrival, [known.current] if known and known.current else [])
 
 
 def _memory(arrival: Arrival, fact: Remember, tenant: TenantState, fold: FoldSettings) -> Memory:

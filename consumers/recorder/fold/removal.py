@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from afterturn.schemas.parts import Status
-from afterturn.schemas.points import KeyState, Memory, Receipt, StoredPoint, TenantState, ThreadState, evict_key
+from afterturn.schemas.points import (
+    RANK_SHIFT,
+    KeyState,
+    Memory,
+    Receipt,
+    StoredPoint,
+    TenantState,
+    ThreadState,
+    evict_key,
+)
 
-_NUMBER = (1 << 43) - 1
+_NUMBER = (1 << RANK_SHIFT) - 1
 
 
 def tombstone(memory: Memory, rev: int, status: Status, *, cascade: bool = False) -> Memory:

@@ -13,7 +13,7 @@ from afterturn.consumers.recorder.fold.bound import excess
 from afterturn.consumers.recorder.fold.configuring import CONFIGURED, configured, refused
 from afterturn.consumers.recorder.fold.forgetting import FORGOTTEN, unconfirmed
 from afterturn.consumers.recorder.fold.receipts import leave_receipt, skip
-from afterturn.consumers.recorder.fold.tenants import tenant_of
+from afterturn.consumers.recorder.fold.tenants import less, tenant_of
 from afterturn.consumers.recorder.fold.view import Snapshot, View
 from afterturn.schemas.commands import Collect, Command, Configure, Erase, Forget
 from afterturn.schemas.ids import tenant_id
@@ -110,13 +110,7 @@ def fold_swept(sweep: Sweep, swept: Swept, snapshot: Snapshot) -> tuple[View, Ou
 
 
 def _less(tenant: TenantState, swept: Swept) -> TenantState:
-    return tenant.model_copy(
-        update={
-            "live": tenant.live - swept.removed - swept.derived,
-            "pinned": tenant.pinned - swept.pinned,
-            "episodes": tenant.episodes - swept.episodes,
-        }
-    )
+    return less(tenant, live=swept.removed + swept.derived, pinned=swept.pinned, episodes=swept.episodes)
 
 
 def _erased(tenant: TenantState, rev: int) -> TenantState:

@@ -31,18 +31,15 @@ def most_pins(bounds: Bounds) -> int:
 
 def without(tenant: TenantState, gone: Iterable[Memory]) -> TenantState:
     """The tenant's counts once live memories are gone."""
-    live = pinned = episodes = 0
-    for memory in gone:
-        live += 1
-        pinned += memory.pinned
-        episodes += memory.kind == "episodic"
-    return tenant.model_copy(
-        update={
-            "live": tenant.live - live,
-            "pinned": tenant.pinned - pinned,
-            "episodes": tenant.episodes - episodes,
-        }
-    )
+    memories = list(gone)
+    pinned, episodes = sum(m.pinned for m in memories), sum(m.kind == "episodic" for m in memories)
+    return less(tenant, live=len(memories), pinned=pinned, episodes=episodes)
+
+
+def less(tenant: TenantState, *, live: int, pinned: int, episodes: int) -> TenantState:
+    """The tenant's counts less so many live memories, of which so many were pinned, were episodes."""
+    counts = {"live": tenant.live - live, "pinned": tenant.pinned - pinned, "episodes": tenant.episodes - episodes}
+    return tenant.model_copy(update=counts)
 
 
 def expiry(tenant: TenantState, kind: Kind, at: datetime) -> datetime | None:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from afterturn.consumers.recorder.decoding import Arrival
-from afterturn.consumers.recorder.fold.bound import apply_bound
 from afterturn.consumers.recorder.fold.receipts import skip
-from afterturn.consumers.recorder.fold.removal import superseded
-from afterturn.consumers.recorder.fold.tenants import bounds_of, expiry, tenant_of
+from afterturn.consumers.recorder.fold.recording import is_short_question, left_out, recorded, supersede
+from afterturn.consumers.recorder.fold.tenants import expiry, tenant_of
 from afterturn.consumers.recorder.fold.view import View
 from afterturn.consumers.text.split import cut, split
 from afterturn.schemas.commands import TurnCompleted
-from afterturn.schemas.ids import memory_id, memory_ids, tenant_id, thread_id, turn_key
+from afterturn.schemas.ids import memory_id, memory_ids, thread_id, turn_key
 from afterturn.schemas.parts import Message, Source
 from afterturn.schemas.points import (
     MAX_AUTHORS,
@@ -29,8 +28,6 @@ from afterturn.schemas.settings import FoldSettings, Recording
 from afterturn.schemas.types import is_blank
 
 DEFAULT_IMPORTANCE = 0.5
-SHORT_QUESTION_CHARS = 120
-RECORDED = "memory.recorded.v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +59,25 @@ def parts_of(turn: TurnCompleted, recording: Recording) -> Iterator[Part]:
 def fold_turn(view: View, arrival: Arrival, turn: TurnCompleted, fold: FoldSettings) -> Outcome:
     """Apply a turn that has no receipt yet; returns its outcome, which is in its receipt."""
     tenant = tenant_of(view, arrival)
-    settings = tenant.settings
-    if settings.phases and settings.phases.record == "off":
-        return skip(view, arrival, "off")
-    if turn.scope.missing(settings.required_scope or ()):
-        return skip(view, arrival, "scope")
-    parts = list(parts_of(turn, settings.recording or fold.recording))
+    reason = left_out(tenant, turn.scope)
+    if reason is not None:
+        return skip(view, arrival, reason)
+    parts = list(parts_of(turn, tenant.settings.recording or fold.recording))
     if not parts:
         return skip(view, arrival, "blank")
     thread = _thread(view, arrival, turn)
-    replaced = _supersede(view, arrival, turn)
-    expires_at = expiry(tenant, "episodic", arrival.at)
+    replaced = supersede(view, arrival, replaced_ids(view.get, turn))
     for ordinal, part in enumerate(parts):
-        memory = _memory(arrival, turn, part, ordinal, thread.next_position, tenant.number + 1 + ordinal, fold.embedder)
-        view.put(memory_id(turn.tenant, arrival.key, ordinal), memory.model_copy(update={"expires_at": expires_at}))
+        memory = _memory(arrival, turn, part, ordinal, thread.next_position, tenant, fold.embedder)
+        view.put(memory_id(turn.tenant, arrival.key, ordinal), memory)
     reached = thread.next_position + parts[-1].position + 1
     view.put(
         thread_id(turn.tenant, turn.scope, turn.thread),
         thread.model_copy(update={"next_position": reached, "rev": arrival.rev}),
     )
-    tenant = tenant.model_copy(
-        update={
-            "live": tenant.live + len(parts),
-            "episodes": tenant.episodes + len(parts),
-            "number": tenant.number + len(parts),
-            "authors": _authors(tenant, parts),
-            "rev": arrival.rev,
-        }
-    )
-    tenant, evicted = apply_bound(view, tenant, bounds_of(tenant, fold), arrival.rev)
-    view.put(tenant_id(turn.tenant), tenant)
-    counts = {"added": len(parts), "evicted": evicted, "superseded": replaced}
-    outcome = Outcome(event=RECORDED, counts={**counts, "parts": sum(p.parts > 1 for p in parts)})
-    first = view.memory(arrival.receipt)
-    assert first is not None, "ordinal 0 was put above"
-    view.put(arrival.receipt, first.model_copy(update={"outcome": outcome, "digest": arrival.digest}))
-    return outcome
+    tenant = tenant.model_copy(update={"authors": _authors(tenant, parts)})
+    counts = {"added": len(parts), "superseded": replaced, "parts": sum(p.parts > 1 for p in parts)}
+    return recorded(view, arrival, tenant, fold, counts, episodes=len(parts))
 
 
 def _thread(view: View, arrival: Arrival, turn: TurnCompleted) -> ThreadState:
@@ -114,17 +94,6 @@ def _thread(view: View, arrival: Arrival, turn: TurnCompleted) -> ThreadState:
     )
 
 
-def _supersede(view: View, arrival: Arrival, turn: TurnCompleted) -> int:
-    """Let a turn take the place of an earlier one of its thread; how many memories that supersedes."""
-    count = 0
-    for id_ in replaced_ids(view.get, turn):
-        memory = view.live(turn.tenant, id_)
-        if memory is not None and memory.status != "superseded":
-            view.put(id_, superseded(memory, arrival.rev))
-            count += 1
-    return count
-
-
 def replaced_ids(get: Callable[[str], StoredPoint | None], turn: TurnCompleted) -> list[str]:
     """The ids of the memories of the turn that this one replaces, by what that one's receipt says it added."""
     if turn.replaces is None or turn.replaces == turn.turn_id:
@@ -136,7 +105,7 @@ def replaced_ids(get: Callable[[str], StoredPoint | None], turn: TurnCompleted) 
 
 
 def _memory(
-    arrival: Arrival, turn: TurnCompleted, part: Part, ordinal: int, start: int, number: int, embedder: str
+    arrival: Arrival, turn: TurnCompleted, part: Part, ordinal: int, start: int, tenant: TenantState, embedder: str
 ) -> Memory:
     message = part.message
     importance = DEFAULT_IMPORTANCE if message.importance is None else message.importance
@@ -147,7 +116,7 @@ def _memory(
         tenant=turn.tenant,
         status="active",
         ordinal=ordinal,
-        evict_key=evict_key(importance, number),
+        evict_key=evict_key(importance, tenant.number + 1 + ordinal),
         scope=turn.scope,
         kind="episodic",
         type="conversation",
@@ -165,6 +134,7 @@ def _memory(
         author=message.author,
         occurred_at=turn.occurred_at,
         recorded_at=arrival.at,
+        expires_at=expiry(tenant, "episodic", arrival.at),
         content_revised=arrival.at,
         metadata_revised=arrival.at,
         importance=importance,
@@ -177,12 +147,6 @@ def _memory(
 def _authors(tenant: TenantState, parts: list[Part]) -> tuple[str, ...]:
     named = (p.message.author for p in parts if p.message.author is not None)
     return tuple(dict.fromkeys((*tenant.authors, *named)))[:MAX_AUTHORS]
-
-
-def is_short_question(text: str) -> bool:
-    """Whether a text only asks: it ends in a question mark and has under 120 characters (retrieval.md, step 5)."""
-    stripped = text.strip()
-    return len(stripped) < SHORT_QUESTION_CHARS and stripped.endswith(("?", "\uff1f"))
 
 
 def count_parts(turn: TurnCompleted, recording: Recording) -> int:

@@ -15,7 +15,7 @@ from afterturn.consumers.recall.names import strip_names
 from afterturn.consumers.recall.ranking import rank
 from afterturn.consumers.recall.recipe import Recipe
 from afterturn.consumers.recall.rendering import date_of
-from afterturn.consumers.recorder.fold.turns import is_short_question
+from afterturn.consumers.recorder.fold.recording import is_short_question
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.embedder import Embedder
 from afterturn.consumers.text.registry import open_embedder
