@@ -4,13 +4,15 @@
     └── AfterturnError                  nobody catches it but a process's outermost edge
         ├── Recoverable                 what handlers catch, by one of its three branches
         │   ├── Retry                   a dependency is away: back off, keep polling, try again
-        │   │   └── BrokerUnavailable   Kafka did not answer (in time)
+        │   │   ├── BrokerUnavailable   Kafka did not answer (in time)
+        │   │   └── Refused             a dependency is there and refuses this very call: try each record alone
         │   ├── DeadLetter              this record can never succeed: reason and error type
         │   │   └── RecordTooLarge      it is larger than the topic takes
         │   └── Reopen                  the lane closes and opens anew; nothing can be said before that
         │       ├── Fenced              another producer has our transactional id, or the transaction timed out
         │       ├── CommitUnknown       a commit was on its way: only the committed offset tells
         │       ├── TransactionFailed   the transaction was not committed
+        │       ├── Buried              a record became a dead letter at run time: heal over it
         │       ├── ForeignWrite        another owner's write is landing in the store
         │       └── Unusable            the object failed or was closed before
         └── Stop                        the process ends: its configuration, or the log, is not what it was made for
@@ -34,6 +36,7 @@ __all__ = (
     "BadSettings",
     "BrokerRefused",
     "BrokerUnavailable",
+    "Buried",
     "CommitUnknown",
     "DeadLetter",
     "Fenced",
@@ -42,6 +45,7 @@ __all__ = (
     "NotAuthorised",
     "RecordTooLarge",
     "Recoverable",
+    "Refused",
     "Reopen",
     "Retry",
     "Stop",
@@ -74,6 +78,13 @@ class Retry(Recoverable):
     def __init__(self, text: str, *, dependency: str | None = None) -> None:
         super().__init__(text)
         self.dependency = dependency
+
+
+class Refused(Retry):
+    """A dependency is there and refuses this very call for what it carries: sent again it is refused again.
+
+    Whoever sent a batch finds the record at fault by sending each alone.
+    """
 
 
 class DeadLetter(Recoverable):
@@ -150,6 +161,16 @@ class TransactionFailed(Reopen):
         self.transactional_id = transactional_id
         self.step = step
         self.detail_type = detail_type
+
+
+class Buried(Reopen):
+    """A record was made a dead letter at run time, committed in Kafka: the store heals over it at the next opening."""
+
+    def __init__(self, partition: int, offset: int, reason: str) -> None:
+        super().__init__(f"The record at offset {offset} of partition {partition} became a dead letter: {reason}.")
+        self.partition = partition
+        self.offset = offset
+        self.reason = reason
 
 
 class ForeignWrite(Reopen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afterturn.streams.errors import Retry, Stop
+from afterturn.streams.errors import Refused, Retry, Stop
 
 INIT = "afterturn init"
 
@@ -21,7 +21,7 @@ class StoreAway(Retry):
         self.retry_after = retry_after
 
 
-class StoreRefused(Retry):
+class StoreRefused(Refused):
     """Qdrant is there and refuses this call for what it carries.
 
     The same call will be refused again: whoever sends a batch finds the command at fault by sending each alone.
