@@ -1,69 +1,85 @@
 """The open client, and the one place where its errors are translated.
 
-Administration goes through Qdrant's client; what runs for every batch and every question is sent as JSON by aiohttp
-(``wire``): building and parsing the client's models costs more time than the store takes to answer.
+What runs for every batch and every question, and what a service compares before it starts, is sent as JSON by aiohttp
+(``wire``): building and parsing the models of Qdrant's own client costs more time than the store takes to answer, and
+importing it a third of a service's memory. What makes a collection goes through that client (``administration``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import re
-import warnings
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from json import JSONDecodeError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import httpx
 import orjson
-from pydantic import ValidationError
-from qdrant_client import AsyncQdrantClient
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from yarl import URL
 
-from afterturn.consumers.store.errors import INIT, NoCollection, StoreAway, StoreRefused, WrongStore
+from afterturn.consumers.store.errors import StoreAway
+from afterturn.consumers.store.refusing import foreign, refusal
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.store.wire import Answer, Wire
 from afterturn.streams.errors import BadSettings, Recoverable, Stop
 
-_KEEPALIVE_S = 3  # below every server's own, so that a request never meets a connection that is being closed
-_MAX_WHY = 300
-_AWAY = frozenset({408, 429, 500, 502, 503, 504})
-_NOT_OURS = re.compile(r"dimension error|not existing vector name|index required|no appropriate index", re.IGNORECASE)
-_QUOTED = re.compile(r'string "(?:[^"\\]|\\.)*"?')
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient
+
+__all__ = ("StoreClient", "open_client", "opened", "refusal")
+
 _DURABLE = "?wait=true&ordering=strong"
+_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _OK = 200
 
 
 class StoreClient:
     """An open connection to the store, for one event loop, and the alias its collection goes by.
 
-    Attributes:
-        api: Qdrant's own client; use it inside ``call`` only.
-        alias: the collection's name in every request.
+    ``alias`` is the collection's name in every request.
     """
 
-    def __init__(self, api: AsyncQdrantClient, wire: Wire, alias: str, timeout: float) -> None:
-        self.api = api
+    def __init__(self, settings: StoreSettings, wire: Wire) -> None:
+        self.alias = settings.alias
+        self._settings = settings
         self._wire = wire
-        self.alias = alias
-        self._timeout = timeout
+        self._api: AsyncQdrantClient | None = None
+
+    @property
+    def api(self) -> AsyncQdrantClient:
+        """Qdrant's own client, imported and opened by the first use; use it inside ``call`` only."""
+        if self._api is None:
+            from afterturn.consumers.store.administration import open_api
+
+            self._api = open_api(self._settings)
+        return self._api
 
     @asynccontextmanager
     async def call(self, operation: str) -> AsyncIterator[AsyncQdrantClient]:
-        """Qdrant's client for one call, within the timeout, its errors translated.
+        """Qdrant's own client for one call, within the timeout, its errors translated.
 
         Raises:
             StoreAway, StoreRefused, WrongStore: see ``errors``.
         """
-        try:
-            with _translated(operation, self.alias):
-                async with asyncio.timeout(self._timeout):
-                    yield self.api
-        except TimeoutError:
-            raise StoreAway(operation, "TimeoutError") from None
+        from afterturn.consumers.store.administration import translated
+
+        api = self.api
+        async with self._in_time(operation):
+            with translated(operation, self.alias):
+                yield api
+
+    async def get(self, operation: str, path: str) -> dict[str, Any]:
+        """Read something about the server or its collections; the answer, or its result where it has one.
+
+        Raises:
+            StoreAway, StoreRefused, WrongStore: see ``errors``.
+        """
+        answer = await self._sent(operation, "GET", path, b"", again=True)
+        found = answer.get("result", answer)
+        if not isinstance(found, dict):
+            raise foreign(operation)
+        return found
 
     async def post(self, operation: str, path: str, body: object) -> Any:  # noqa: ANN401 - any JSON
         """Send a read on the collection's points and return its result as JSON values.
@@ -71,7 +87,7 @@ class StoreClient:
         Raises:
             StoreAway, StoreRefused, WrongStore: see ``errors``.
         """
-        return await self._send(operation, "POST", path, body, again=True)
+        return await self._on_points(operation, "POST", path, body, again=True)
 
     async def change(self, operation: str, method: str, path: str, body: object) -> None:
         """Send a write and return once it is applied and durable.
@@ -80,22 +96,42 @@ class StoreClient:
             StoreAway: also where it was taken but not completed in time.
             StoreRefused, WrongStore: see ``errors``.
         """
-        result = await self._send(operation, method, path + _DURABLE, body, again=False)
+        result = await self._on_points(operation, method, path + _DURABLE, body, again=False)
         if result.get("status") != "completed":
             raise StoreAway(operation, str(result.get("status")))
-
-    async def _send(self, operation: str, method: str, path: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
-        where = f"/collections/{self.alias}/points{path}"
-        async with self.call(operation):
-            answer = await self._wire.send(method, where, orjson.dumps(body), again=again)
-            if answer.status != _OK:
-                raise _refused(operation, self.alias, answer)
-            return _result(operation, answer)
 
     async def close(self) -> None:
         """Close every connection; calls that are on their way fail."""
         await self._wire.close()
-        await self.api.close()
+        if self._api is not None:
+            await self._api.close()
+
+    async def _on_points(self, operation: str, method: str, path: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
+        where = f"/collections/{self.alias}/points{path}"
+        answer = await self._sent(operation, method, where, orjson.dumps(body), again=again)
+        if "result" not in answer:
+            raise foreign(operation)
+        return answer["result"]
+
+    async def _sent(self, operation: str, method: str, path: str, body: bytes, *, again: bool) -> dict[str, Any]:
+        async with self._in_time(operation):
+            answer = await self._wire.send(method, path, body, again=again)
+            if answer.status != _OK:
+                raise _refused(operation, self.alias, answer)
+            found = orjson.loads(answer.content)
+            if not isinstance(found, dict):
+                raise foreign(operation)
+            return found
+
+    @asynccontextmanager
+    async def _in_time(self, operation: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                yield
+        except TimeoutError:
+            raise StoreAway(operation, "TimeoutError") from None
+        except (aiohttp.ClientError, JSONDecodeError) as error:
+            raise StoreAway(operation, type(error).__name__) from None
 
 
 def open_client(settings: StoreSettings) -> StoreClient:
@@ -107,21 +143,13 @@ def open_client(settings: StoreSettings) -> StoreClient:
     key = settings.api_key.get_secret_value() if settings.api_key else None
     if key and not (key.isascii() and key.isprintable()):
         raise BadSettings("QDRANT_API_KEY", "it holds characters a header cannot carry")
-    with warnings.catch_warnings():
-        # A key over plain HTTP is the operator's decision: inside one host or a mesh it is usual.
-        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        try:
-            api = AsyncQdrantClient(
-                url=settings.url,
-                api_key=key,
-                timeout=math.ceil(settings.timeout),
-                check_compatibility=False,  # ``doctor`` asks, and refuses: this would ask in a thread, and warn
-                headers={"accept-encoding": "identity"},  # compressed answers on kept connections stall for 40 ms
-                limits=httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEEPALIVE_S),
-            )
-        except ValueError as error:
-            raise BadSettings("QDRANT_URL", f"it is no URL ({type(error).__name__})") from None
-    return StoreClient(api, Wire(settings.url, {"api-key": key} if key else {}), settings.alias, settings.timeout)
+    try:
+        if not _HOST.fullmatch(URL(settings.url).raw_host or ""):
+            raise BadSettings("QDRANT_URL", "it names no host")
+        wire = Wire(settings.url, {"api-key": key} if key else {})
+    except ValueError as error:
+        raise BadSettings("QDRANT_URL", f"it is no URL ({type(error).__name__})") from None
+    return StoreClient(settings, wire)
 
 
 @asynccontextmanager
@@ -134,66 +162,8 @@ async def opened(settings: StoreSettings) -> AsyncIterator[StoreClient]:
         await client.close()
 
 
-@contextmanager
-def _translated(operation: str, alias: str) -> Iterator[None]:
-    try:
-        yield
-    except ResourceExhaustedResponse as error:
-        raise StoreAway(operation, "429", retry_after=error.retry_after_s) from None
-    except UnexpectedResponse as error:
-        raise refusal(operation, alias, error.status_code or 0, error.content) from None
-    except ResponseHandlingException as error:
-        raise _unanswered(operation, error.source) from None
-    except (aiohttp.ClientError, JSONDecodeError) as error:
-        raise StoreAway(operation, type(error).__name__) from None
-
-
-def _result(operation: str, answer: Answer) -> Any:  # noqa: ANN401 - any JSON
-    body = orjson.loads(answer.content)
-    if not isinstance(body, dict) or "result" not in body:
-        raise _foreign(operation)
-    return body["result"]
-
-
 def _refused(operation: str, alias: str, answer: Answer) -> Recoverable | Stop:
     after = answer.headers.get("retry-after", "")
     if after.isdecimal():
         return StoreAway(operation, str(answer.status), retry_after=int(after))
     return refusal(operation, alias, answer.status, answer.content)
-
-
-def _unanswered(operation: str, source: Exception) -> Recoverable | Stop:
-    if isinstance(source, httpx.UnsupportedProtocol):
-        return BadSettings("QDRANT_URL", "it must begin with http:// or https://")
-    if isinstance(source, ValidationError):
-        return _foreign(operation)
-    return StoreAway(operation, type(source).__name__)
-
-
-def _foreign(operation: str) -> WrongStore:
-    return WrongStore(f"The answer to {operation} is not one of a Qdrant this client knows: compare the versions.")
-
-
-def refusal(operation: str, alias: str, status: int, content: bytes) -> Recoverable | Stop:
-    """What an answer with an error status means for whoever called. Pure."""
-    if status in _AWAY:
-        return StoreAway(operation, str(status))
-    if status in (401, 403):
-        return WrongStore(f"Qdrant does not allow these credentials {operation} ({status}): check QDRANT_API_KEY.")
-    why = _reason(content)
-    if status == 404 and "No point with id" not in why:
-        return NoCollection(alias)
-    if status == 501:
-        return WrongStore(f"This store does not know the call {operation}: {why}")
-    if _NOT_OURS.search(why):
-        return WrongStore(f"The collection {alias} is not as it was made ({operation}): {why}", command_that_helps=INIT)
-    return StoreRefused(operation, status, why)
-
-
-def _reason(content: bytes) -> str:
-    """The server's reason, without the strings of ours that it may quote."""
-    try:
-        why = str(orjson.loads(content)["status"]["error"])
-    except (JSONDecodeError, KeyError, TypeError):
-        return "no reason given"
-    return _QUOTED.sub("a string", why)[:_MAX_WHY]

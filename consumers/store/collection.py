@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qdrant_client import models
-
 from afterturn.consumers.store import schema
 from afterturn.consumers.store.client import StoreClient
-from afterturn.consumers.store.doctor import require_version
+from afterturn.consumers.store.doctor import collection_info, require_version, target
 from afterturn.consumers.store.errors import INIT, NoCollection, StoreRefused, WrongDimension, WrongStore
 from afterturn.consumers.store.schema import Difference
 from afterturn.schemas.settings import FoldSettings
+
+__all__ = ("check", "create_or_check", "refuse", "require", "target")
 
 _CONFLICT = 409
 
@@ -56,7 +56,7 @@ async def check(client: StoreClient, settings: FoldSettings) -> list[Difference]
 
 
 async def _compared(client: StoreClient, name: str, settings: FoldSettings) -> list[Difference]:
-    info = await _info(client, name)
+    info = await collection_info(client, name)
     theirs = schema.dimension_of(info)
     if theirs is not None and theirs != settings.dimension:
         raise WrongDimension(name, settings.dimension, theirs)
@@ -89,17 +89,6 @@ def refuse(alias: str, found: Sequence[Difference]) -> None:
         )
 
 
-async def target(client: StoreClient) -> str | None:
-    """The collection the alias stands for, None where there is no such alias.
-
-    Raises:
-        StoreAway, WrongStore: see ``errors``.
-    """
-    async with client.call("reading aliases") as api:
-        found = await api.get_aliases()
-    return next((each.collection_name for each in found.aliases if each.alias_name == client.alias), None)
-
-
 async def _create(client: StoreClient, name: str, settings: FoldSettings) -> None:
     try:
         async with client.call("creating the collection") as api:
@@ -110,13 +99,16 @@ async def _create(client: StoreClient, name: str, settings: FoldSettings) -> Non
 
 
 async def _make_indexes(client: StoreClient, name: str) -> None:
-    made = schema.indexes()
-    for field in schema.missing_indexes(await _info(client, name)):
+    missing = schema.missing_indexes(await collection_info(client, name))
+    made = schema.indexes() if missing else {}
+    for field in missing:
         async with client.call(f"indexing {field}") as api:
             await api.create_payload_index(name, field, made[field], wait=True)
 
 
 async def _make_alias(client: StoreClient, name: str) -> None:
+    from qdrant_client import models
+
     alias = models.CreateAlias(collection_name=name, alias_name=client.alias)
     try:
         async with client.call("naming the collection") as api:
@@ -125,8 +117,3 @@ async def _make_alias(client: StoreClient, name: str) -> None:
         raise WrongStore(
             f"The store does not take {client.alias} as an alias ({refused.why}): set another QDRANT_ALIAS."
         ) from None
-
-
-async def _info(client: StoreClient, name: str) -> models.CollectionInfo:
-    async with client.call("reading the collection") as api:
-        return await api.get_collection(name)

@@ -41,9 +41,9 @@ async def versions(client: StoreClient) -> Versions:
     Raises:
         StoreAway, WrongStore: see ``errors``.
     """
-    async with client.call("reading the version") as api:
-        info = await api.info()
-    return Versions(info.title, info.version, importlib.metadata.version("qdrant-client"))
+    info = await client.get("reading the version", "/")
+    title, version = str(info.get("title", "")), str(info.get("version", ""))
+    return Versions(title, version, importlib.metadata.version("qdrant-client"))
 
 
 async def require_version(client: StoreClient) -> None:
@@ -65,16 +65,37 @@ async def describe(client: StoreClient) -> dict[str, Any]:
         NoCollection: nothing goes by the alias.
         StoreAway, WrongStore: see ``errors``.
     """
-    async with client.call("reading the collection") as api:
-        found, info = await api.get_aliases(), await api.get_collection(client.alias)
+    name = await target(client) or client.alias
+    info = await collection_info(client, name)
     return {
         "alias": client.alias,
-        "collection": next((a.collection_name for a in found.aliases if a.alias_name == client.alias), client.alias),
-        "status": info.status.value,
-        "points": info.points_count,
-        "segments": info.segments_count,
+        "collection": name,
+        "status": info.get("status"),
+        "points": info.get("points_count"),
+        "segments": info.get("segments_count"),
         "dimension": schema.dimension_of(info),
-        "indexes": {name: index.data_type.value for name, index in sorted(info.payload_schema.items())},
+        "indexes": {name: index.get("data_type") for name, index in sorted(schema.payload_schema(info).items())},
         "missing_indexes": schema.missing_indexes(info),
-        "settings": info.config.metadata,
+        "settings": schema.part(info, "config").get("metadata"),
     }
+
+
+async def target(client: StoreClient) -> str | None:
+    """The collection the alias stands for, None where there is no such alias.
+
+    Raises:
+        StoreAway, WrongStore: see ``errors``.
+    """
+    found = await client.get("reading aliases", "/aliases")
+    names = {each["alias_name"]: str(each["collection_name"]) for each in found.get("aliases", ())}
+    return names.get(client.alias)
+
+
+async def collection_info(client: StoreClient, name: str) -> schema.Info:
+    """The collection as the server tells it.
+
+    Raises:
+        NoCollection: there is none of this name.
+        StoreAway, WrongStore: see ``errors``.
+    """
+    return await client.get("reading the collection", f"/collections/{name}")

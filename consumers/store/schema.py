@@ -5,17 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
-from qdrant_client import models
 
 from afterturn.consumers.store.points import DENSE, MAX_UPSERT, SPARSE
 from afterturn.schemas.settings import FoldSettings
 
 MAX_QUERY_LIMIT = 20_000
 """Points one read may ask for: above a tenant's usual bound, so that a full ranked read passes."""
+_PARAMS = ("config", "params")
 _UNSAFE = re.compile(r"[^a-z0-9._]+")
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+    _Index: TypeAlias = (
+        models.KeywordIndexParams
+        | models.IntegerIndexParams
+        | models.FloatIndexParams
+        | models.DatetimeIndexParams
+        | models.UuidIndexParams
+        | models.BoolIndexParams
+    )
 
 _KEYWORDS = (
     "point", "status", "kind", "type", "thread", "author", "role", "tags",
@@ -25,15 +37,30 @@ _RANGES = ("rev", "born", "evict_key", "position")
 _FLOATS = ("importance", "confidence")
 _TIMES = ("occurred_at", "expires_at")
 _IDS = ("source_ids", "derived_from")
-_Index: TypeAlias = (
-    models.KeywordIndexParams
-    | models.IntegerIndexParams
-    | models.FloatIndexParams
-    | models.DatetimeIndexParams
-    | models.UuidIndexParams
-    | models.BoolIndexParams
-)
+_RANGED = {"type": "integer", "lookup": False, "range": True, "enable_hnsw": False}
 
+
+def _plain(kind: str) -> dict[str, Any]:
+    return {"type": kind, "enable_hnsw": False}
+
+
+INDEXES: Mapping[str, Mapping[str, Any]] = {
+    "tenant": {"type": "keyword", "is_tenant": True},
+    **{name: _plain("keyword") for name in _KEYWORDS},
+    **dict.fromkeys(_RANGES, _RANGED),
+    "partition": {**_RANGED, "lookup": True, "range": False},
+    **{name: _plain("float") for name in _FLOATS},
+    **{name: _plain("datetime") for name in _TIMES},
+    **{name: _plain("uuid") for name in _IDS},
+    "pinned": _plain("bool"),
+}
+"""Every payload index by field: all that a read or an update filters by.
+
+Strict mode refuses any other. ``next`` has none: only conditional upserts test it, on the points they carry. ``pinned``
+is only tested for being there. No index but the tenant's takes part in a graph.
+"""
+Info: TypeAlias = Mapping[str, Any]
+"""A collection as the server tells it, as JSON values."""
 HNSW: Mapping[str, int] = {"m": 0, "payload_m": 0}
 """No graph: a tenant is searched exactly. A tenant as large as the graph's threshold would get no hit at all."""
 STRICT: Mapping[str, bool | int] = {
@@ -70,26 +97,24 @@ def collection_name(settings: FoldSettings, alias: str = "memories") -> str:
 
 
 def indexes() -> dict[str, _Index]:
-    """Every payload index by field: all that a read or an update filters by.
+    """Every payload index by field, as Qdrant's client takes it."""
+    from qdrant_client import models
 
-    Strict mode refuses any other. ``next`` has none: only conditional upserts test it, on the points they carry.
-    ``pinned`` is only tested for being there. No index but the tenant's takes part in a graph.
-    """
-    ranged: dict[str, Any] = {"type": "integer", "lookup": False, "range": True, "enable_hnsw": False}
-    return {
-        "tenant": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
-        **{name: models.KeywordIndexParams.model_validate(_plain("keyword")) for name in _KEYWORDS},
-        **{name: models.IntegerIndexParams.model_validate(ranged) for name in _RANGES},
-        "partition": models.IntegerIndexParams.model_validate({**ranged, "lookup": True, "range": False}),
-        **{name: models.FloatIndexParams.model_validate(_plain("float")) for name in _FLOATS},
-        **{name: models.DatetimeIndexParams.model_validate(_plain("datetime")) for name in _TIMES},
-        **{name: models.UuidIndexParams.model_validate(_plain("uuid")) for name in _IDS},
-        "pinned": models.BoolIndexParams.model_validate(_plain("bool")),
+    kinds: dict[str, type[_Index]] = {
+        "keyword": models.KeywordIndexParams,
+        "integer": models.IntegerIndexParams,
+        "float": models.FloatIndexParams,
+        "datetime": models.DatetimeIndexParams,
+        "uuid": models.UuidIndexParams,
+        "bool": models.BoolIndexParams,
     }
+    return {name: kinds[index["type"]].model_validate(dict(index)) for name, index in INDEXES.items()}
 
 
 def creation(settings: FoldSettings) -> dict[str, Any]:
-    """The arguments of the call that creates the collection."""
+    """The arguments of the call that creates the collection, as Qdrant's client takes them."""
+    from qdrant_client import models
+
     dense = models.VectorParams(size=settings.dimension, distance=models.Distance.COSINE, on_disk=False)
     return {
         "vectors_config": {DENSE: dense},
@@ -102,83 +127,92 @@ def creation(settings: FoldSettings) -> dict[str, Any]:
     }
 
 
-def dimension_of(info: models.CollectionInfo) -> int | None:
+def part(info: Info, *path: str) -> Mapping[str, Any]:
+    """What stands at a place of an answer; empty where there is nothing of the kind."""
+    found: Any = info
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def payload_schema(info: Info) -> dict[str, Mapping[str, Any]]:
+    """The payload indexes that are there, by field."""
+    return {name: part(info, "payload_schema", name) for name in part(info, "payload_schema")}
+
+
+def dimension_of(info: Info) -> int | None:
     """The size of the collection's dense vectors, None where it has none of that name."""
-    vectors = info.config.params.vectors
-    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-    return dense.size if dense else None
+    size = part(info, *_PARAMS, "vectors", DENSE).get("size")
+    return size if isinstance(size, int) else None
 
 
-def differences(info: models.CollectionInfo, settings: FoldSettings) -> list[Difference]:
+def differences(info: Info, settings: FoldSettings) -> list[Difference]:
     """In what a collection differs from what these settings make; further indexes and limits are no difference."""
     return [
         *_vectors(info, settings),
         *_graph(info),
         *_strict(info),
-        *_indexes(info.payload_schema),
-        *_settings(info.config.metadata, settings),
+        *_indexes(payload_schema(info)),
+        *_settings(part(info, "config", "metadata"), settings),
     ]
 
 
-def missing_indexes(info: models.CollectionInfo) -> list[str]:
+def missing_indexes(info: Info) -> list[str]:
     """Which payload indexes are not there: an ``init`` that was cut off makes them when it runs again."""
-    return [name for name in indexes() if name not in info.payload_schema]
+    return [name for name in INDEXES if name not in payload_schema(info)]
 
 
-def _vectors(info: models.CollectionInfo, settings: FoldSettings) -> Iterator[Difference]:
-    params = info.config.params
-    vectors = params.vectors if isinstance(params.vectors, dict) else {}
-    dense, sparse = vectors.get(DENSE), (params.sparse_vectors or {}).get(SPARSE)
+def _vectors(info: Info, settings: FoldSettings) -> Iterator[Difference]:
+    dense = part(info, *_PARAMS, "vectors", DENSE)
     found = {
-        f"vectors.{DENSE}.size": (settings.dimension, dense and dense.size),
-        f"vectors.{DENSE}.distance": ("Cosine", dense and dense.distance.value),
-        f"sparse_vectors.{SPARSE}.modifier": ("idf", sparse and sparse.modifier and sparse.modifier.value),
-        "shard_number": (1, params.shard_number),
+        f"vectors.{DENSE}.size": (settings.dimension, dense.get("size")),
+        f"vectors.{DENSE}.distance": ("Cosine", dense.get("distance")),
+        f"sparse_vectors.{SPARSE}.modifier": ("idf", part(info, *_PARAMS, "sparse_vectors", SPARSE).get("modifier")),
+        "shard_number": (1, part(info, *_PARAMS).get("shard_number")),
     }
     yield from _unequal(found)
 
 
-def _graph(info: models.CollectionInfo) -> Iterator[Difference]:
-    graph = info.config.hnsw_config
-    yield from _unequal({f"hnsw_config.{name}": (ours, getattr(graph, name)) for name, ours in HNSW.items()})
+def _graph(info: Info) -> Iterator[Difference]:
+    graph = part(info, "config", "hnsw_config")
+    yield from _unequal({f"hnsw_config.{name}": (ours, graph.get(name)) for name, ours in HNSW.items()})
 
 
-def _strict(info: models.CollectionInfo) -> Iterator[Difference]:
-    theirs = info.config.strict_mode_config
+def _strict(info: Info) -> Iterator[Difference]:
+    theirs = part(info, "config", "strict_mode_config")
     for name, ours in STRICT.items():
-        value = getattr(theirs, name, None)
+        value = theirs.get(name)
         roomy = not isinstance(ours, bool) and (value is None or value >= ours)
         if value != ours and not roomy:
             yield Difference(f"strict_mode_config.{name}", ours, value)
 
 
-def _indexes(found: Mapping[str, models.PayloadIndexInfo]) -> Iterator[Difference]:
-    for name, index in indexes().items():
-        ours, there = index.model_dump(mode="json", exclude_none=True), found.get(name)
-        kind = ours.pop("type")
-        if there is None or there.data_type.value != kind:
-            yield Difference(f"index.{name}", kind, there and there.data_type.value)
+def _indexes(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Difference]:
+    for name, index in INDEXES.items():
+        there, kind = found.get(name, {}), index["type"]
+        if there.get("data_type") != kind:
+            yield Difference(f"index.{name}", kind, there.get("data_type"))
             continue
-        params = there.params.model_dump(mode="json", exclude_none=True) if there.params else {}
-        for key, value in ours.items():
-            theirs = params.get(key, key != "is_tenant")  # what the server takes an absent one for
+        params = part(there, "params")
+        for key, value in index.items():
+            if key == "type":
+                continue
+            theirs = params.get(key)
+            if theirs is None:
+                theirs = key != "is_tenant"  # what the server takes an absent one for
             if theirs != value:
                 yield Difference(f"index.{name}.{key}", value, theirs)
 
 
-def _settings(metadata: dict[str, Any] | None, settings: FoldSettings) -> Iterator[Difference]:
+def _settings(metadata: Mapping[str, Any], settings: FoldSettings) -> Iterator[Difference]:
     try:
-        theirs = FoldSettings.model_validate(metadata or {})
+        theirs = FoldSettings.model_validate(dict(metadata))
     except ValidationError as error:
         fields = sorted({".".join(map(str, place["loc"])) for place in error.errors(include_input=False)})
         yield Difference("settings", "the settings of this version", f"fields missing, unknown or invalid: {fields}")
         return
     for name, ours, value in settings.differences(theirs):
         yield Difference(f"settings.{name}", ours, value)
-
-
-def _plain(kind: str) -> dict[str, Any]:
-    return {"type": kind, "enable_hnsw": False}
 
 
 def _unequal(pairs: Mapping[str, tuple[object, object]]) -> Iterator[Difference]:

@@ -86,6 +86,6 @@ class Wire:
             )
         address = URL(self._base + path, encoded=True)
         # A large body given as bytes is written in one go, and aiohttp warns of that: as a stream it goes in pieces.
-        data = body if len(body) < _IN_ONE_GO else io.BytesIO(body)
+        data = (body or None) if len(body) < _IN_ONE_GO else io.BytesIO(body)
         async with self._session.request(method, address, data=data, allow_redirects=False) as answer:
             return Answer(answer.status, answer.headers, await answer.read())
