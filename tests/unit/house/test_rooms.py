@@ -20,7 +20,7 @@ ONE_IMPORTER = {
     "qdrant_client": "consumers/store/",
     "aiohttp": "consumers/store/",
     "qdrant_edge": ("consumers/dev/store/", "consumers/text/lexical.py"),
-    "wordllama": "consumers/text/",
+    "tokenizers": "consumers/text/",
     "fastembed": "consumers/text/",
     "openai": "consumers/text/",
     "fastapi": "consumers/recall/",
