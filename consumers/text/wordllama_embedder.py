@@ -129,6 +129,8 @@ def _load() -> _Model:
         raise EmbedderUnusable(NAME, f"is of a version we don't know ({type(error).__name__})") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    # It would keep the last 10,000 texts with their tokens, 160 MB, and gain nothing: no text comes twice.
+    tokenizer.model._resize_cache(0)  # noqa: SLF001 - otherwise only at the model's construction
     return _Model(tokenizer, rows)
 
 
