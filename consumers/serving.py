@@ -20,6 +20,8 @@ from afterturn.streams.errors import Stop
 
 Readiness = Callable[[], Mapping[str, str]]
 """What keeps a service from being ready, by dependency; empty when it is."""
+Stuck = Callable[[], str | None]
+"""What shows that a service no longer does its work and should be started anew; None while it does. Does no I/O."""
 
 
 class CannotListen(Stop):
@@ -76,16 +78,22 @@ def _bound(host: str, port: int) -> socket.socket:
     return bound
 
 
-def health_app(readiness: Readiness, registry: CollectorRegistry) -> Starlette:
-    """``/health/live``, ``/health/ready`` (503 with what is missing) and ``/metrics``."""
-    return Starlette(routes=health_routes(readiness, registry))
+def never_stuck() -> str | None:
+    """Of a service without a loop of its own: it lives as long as it answers."""
+    return None
 
 
-def health_routes(readiness: Readiness, registry: CollectorRegistry) -> list[Route]:
-    """The routes every service has. Liveness does no I/O: it is true as long as the loop answers."""
+def health_app(readiness: Readiness, registry: CollectorRegistry, stuck: Stuck = never_stuck) -> Starlette:
+    """``/health/live`` (503 where stuck), ``/health/ready`` (503 with what is missing) and ``/metrics``."""
+    return Starlette(routes=health_routes(readiness, registry, stuck))
+
+
+def health_routes(readiness: Readiness, registry: CollectorRegistry, stuck: Stuck = never_stuck) -> list[Route]:
+    """The routes every service has. Liveness does no I/O: it is true as long as the loop answers and isn't stuck."""
 
     async def live(_: Request) -> Response:
-        return JSONResponse({"status": "live"})
+        why = stuck()
+        return JSONResponse({"status": "live"} if why is None else {"status": "stuck", "why": why}, 503 if why else 200)
 
     async def ready(_: Request) -> Response:
         missing = dict(readiness())

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 _FREE = ("data", "consolidation")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}|\[key\]", re.ASCII)
 
-Reason = Literal["empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted"]
-"""Why a record is no command of this contract; the header ``reason`` of a dead letter."""
+Reason = Literal[
+    "empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted", "refused", "crash"
+]  # fmt: skip
+"""Why a record is no command of this contract, or was given up at run time; the header of a dead letter."""
 
 
 class ContractError(ValueError):

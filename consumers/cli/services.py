@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import typer
 
@@ -19,7 +20,21 @@ def register(app: typer.Typer) -> None:
     app.command()(recall)
 
 
-def recorder(log_level: Level = LogLevel.INFO) -> None:
+def recorder(
+    log_level: Level = LogLevel.INFO,
+    accept_gap: Annotated[
+        bool,
+        typer.Option(
+            "--accept-gap", help="Go on where the log begins, though it was cut beyond what the store has: loses that."
+        ),
+    ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Fold the log into an empty store and tell nobody, up to where the log ends now."
+        ),
+    ] = False,
+) -> None:
     """Record turns: the only writer of the store.
 
     Reads KAFKA_…, QDRANT_…, AFTERTURN_… and AFTERTURN_RECORDER_… (docs/run-for-real.md). Waits for Kafka and Qdrant,
@@ -32,14 +47,14 @@ def recorder(log_level: Level = LogLevel.INFO) -> None:
     ```
     """
     need_service()
-    from afterturn.consumers.recorder.service import RecorderSettings, record
+    from afterturn.consumers.recorder.service import Allowed, RecorderSettings, record
     from afterturn.consumers.settings import ServiceSettings
     from afterturn.consumers.store.settings import StoreSettings
 
     log_to_stderr(log_level)
     service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecorderSettings()
     with naming("AFTERTURN_RECORDER"):
-        run_until_signal(lambda stop: record(service, kafka, store, settings, stop))
+        run_until_signal(lambda stop: record(service, kafka, store, settings, stop, Allowed(accept_gap, rebuild)))
 
 
 def recall(log_level: Level = LogLevel.INFO) -> None:

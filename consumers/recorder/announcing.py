@@ -11,8 +11,10 @@ from datetime import timedelta
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
 from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
 from afterturn.consumers.recorder.fold.plan import Decision
+from afterturn.consumers.recorder.fold.receipts import skipped
 from afterturn.schemas.codec import Attributes, Headers, encode
 from afterturn.schemas.commands import TurnCompleted
+from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import EVENT_TYPES, CommandRef, Erased, MemoryEvent, Recorded, Skipped
 from afterturn.schemas.ids import event_id, position_of
 from afterturn.schemas.parts import Usage
@@ -48,8 +50,9 @@ class Announcer:
         self._fold = fold
         self._clear_after = clear_after
 
-    def announce(self, batch: Sequence[Arrival | Rejected], finished: Finished, seconds: float) -> Applied:
-        """What became of a batch that took so many seconds: events and dead letters in offset order, and counts."""
+    def announce(self, batch: Sequence[Arrival | Rejected], finished: Finished, phases: Mapping[str, float]) -> Applied:
+        """What became of a batch whose steps took so many seconds: events and letters in offset order, and counts."""
+        seconds = sum(phases.values())
         outgoing: list[tuple[int, OutRecord]] = []
         costs = _costs(finished)
         for decision in finished.decisions:
@@ -62,9 +65,27 @@ class Announcer:
                 outgoing.append((offset, event_record(event, decision, self._topics, self._fold)))
             if (letter := dead_letter(decision, self._topics)) is not None:
                 outgoing.append((offset, letter))
-        evicted = sum(d.outcome.counts.get("evicted", 0) for d in finished.decisions if d.outcome)
-        endings: Counter[Ending] = Counter(ending_of(decision) for decision in finished.decisions)
-        return Applied(batch[-1].record.offset + 1, tuple(outgoing), endings, evicted)
+        told = [decision.outcome for decision in finished.decisions if decision.outcome is not None]
+        return Applied(
+            next=batch[-1].record.offset + 1,
+            outgoing=tuple(outgoing),
+            endings=Counter(ending_of(decision) for decision in finished.decisions),
+            skipped=Counter((str(each.operation), each.reason) for each in told if each.reason is not None),
+            dead=Counter(each.fault.reason for each in finished.decisions if each.fault is not None),
+            evicted=sum(each.counts.get("evicted", 0) for each in told),
+            unembedded=len(finished.embedded.unembedded),
+            phases=phases,
+        )
+
+    def bury(self, item: Arrival | Rejected, fault: ContractError, error: str, attempts: int) -> tuple[OutRecord, ...]:
+        """What a record that is given up at run time is told by: its dead letter, and its event where it has one."""
+        arrival = item.arrival if isinstance(item, Rejected) else item
+        outcome = skipped(arrival, "dead_letter") if arrival is not None and arrival.tenant else None
+        decision = Decision(item, outcome, fault)
+        letter = dead_letter(decision, self._topics, error, attempts)
+        event = event_of(decision, ms=0.0, unembedded=0, usage=Usage(), error=error)
+        told = () if event is None else (event_record(event, decision, self._topics, self._fold),)
+        return (*told, letter) if letter is not None else told
 
 
 @dataclass(slots=True)
@@ -101,8 +122,13 @@ def ending_of(decision: Decision) -> Ending:
     return "duplicate" if outcome.reason == "duplicate" else "skipped"
 
 
-def event_of(decision: Decision, *, ms: float, unembedded: int, usage: Usage) -> MemoryEvent | None:
-    """A command's outcome event, from its outcome alone; None where no tenant can be told."""
+def event_of(
+    decision: Decision, *, ms: float, unembedded: int, usage: Usage, error: str | None = None
+) -> MemoryEvent | None:
+    """A command's outcome event, from its outcome alone; None where no tenant can be told.
+
+    ``error`` is an error class's simple name, where another than the fault's is to be told.
+    """
     arrival, outcome = decision.arrival, decision.outcome
     if arrival is None or outcome is None or not arrival.tenant:
         return None
@@ -125,11 +151,18 @@ def event_of(decision: Decision, *, ms: float, unembedded: int, usage: Usage) ->
     }
     model = EVENT_TYPES[outcome.event]
     if model is Skipped:
-        error = type(decision.fault).__name__ if decision.fault else outcome.error
+        error = error or (type(decision.fault).__name__ if decision.fault else outcome.error)
         fields |= {"operation": outcome.operation, "reason": outcome.reason, "error": error}
     if model is Recorded:
         fields |= {"unembedded": unembedded, "usage": usage}
     return model.model_validate(fields)
+
+
+def given_up(reason: str) -> ContractError:
+    """What a dead letter says whose record was given up at run time: refused by the store, or deadly to the process."""
+    if reason == "crash":
+        return ContractError("crash", "", "the process died each time this record was alone at work")
+    return ContractError("refused", "", "the store refused it each time it was tried alone, while all else was well")
 
 
 def event_record(event: MemoryEvent, decision: Decision, topics: TopicNames, fold: FoldSettings) -> OutRecord:
@@ -150,7 +183,9 @@ def event_record(event: MemoryEvent, decision: Decision, topics: TopicNames, fol
     return OutRecord(topics.memory_events, key, encoded.value, encoded.headers, partition)
 
 
-def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
+def dead_letter(
+    decision: Decision, topics: TopicNames, error: str | None = None, attempts: int = ATTEMPTS
+) -> OutRecord | None:
     """The record's bytes untouched, with headers that say why, and where it stood; None where it is none.
 
     Only what no topic would take is left out, and the headers say so.
@@ -161,13 +196,13 @@ def dead_letter(decision: Decision, topics: TopicNames) -> OutRecord | None:
     record = decision.item.record
     said: Mapping[str, str] = {
         "afterturn_reason": fault.reason,
-        "afterturn_error": type(fault).__name__,
+        "afterturn_error": error or type(fault).__name__,
         "afterturn_place": fault.place,
         "afterturn_problem": fault.problem,
         "afterturn_topic": record.topic,
         "afterturn_partition": str(record.partition),
         "afterturn_offset": str(record.offset),
-        "afterturn_attempts": str(ATTEMPTS),
+        "afterturn_attempts": str(attempts),
     }
     ours = tuple((name, value.encode("utf-8", "replace")) for name, value in said.items())
     letter = OutRecord(topics.dead_letter, record.key, record.value, record.headers + ours, record.partition)

@@ -10,6 +10,7 @@ from afterturn.schemas.ids import position_of
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import Stop
+from afterturn.streams.lanes.seam import Start
 from afterturn.streams.records import Record
 
 
@@ -63,6 +64,18 @@ def check_checkpoint(checkpoint: Checkpoint, fold: FoldSettings) -> None:
     epoch, _ = position_of(checkpoint.next)
     if epoch != fold.epoch:
         raise Stop(f"{where} is of epoch {epoch} of the log, the collection's metadata say {fold.epoch}.")
+
+
+def start_of(checkpoint: Checkpoint, fold: FoldSettings) -> Start:
+    """What a lane is told of its checkpoint; a batch that began in an earlier epoch has nothing to tell in this one."""
+    epoch, previous = position_of(checkpoint.previous or 0)
+    return Start(
+        next=position_of(checkpoint.next)[1],
+        previous=previous if epoch == fold.epoch else 0,
+        opens=checkpoint.opens,
+        begun=checkpoint.begun,
+        time_ms=checkpoint.time,
+    )
 
 
 def check_last_record(checkpoint: Checkpoint | None, record: Record) -> None:

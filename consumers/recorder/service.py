@@ -6,16 +6,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterturn.consumers.recorder.announcing import Announcer
-from afterturn.consumers.recorder.metrics import RecorderMetrics
+from afterturn.consumers.recorder.cutting import LIMITS, BatchLimits
+from afterturn.consumers.recorder.metrics import LagCollector, RecorderMetrics
 from afterturn.consumers.recorder.writer import COLLECT_AFTER, PartitionWriter
 from afterturn.consumers.serving import health_app, serving
 from afterturn.consumers.settings import Port, ServiceSettings
@@ -47,6 +49,31 @@ class RecorderSettings(BaseSettings):
     drain: float = Field(default=20.0, gt=0)
     instance_id: str | None = None
     collect_after: float = Field(default=COLLECT_AFTER, gt=0)
+    batch_points: int = Field(default=LIMITS.points, ge=10, le=500)
+    batch_bytes: int = Field(default=LIMITS.bytes, ge=2**20, le=24 * 2**20)
+    batch_wait: float = Field(default=0.0, ge=0, le=5)
+
+    @property
+    def limits(self) -> BatchLimits:
+        """How much one write takes."""
+        return BatchLimits(self.batch_points, self.batch_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What an operator allows a recorder for this run: see ``Home``."""
+
+    accept_gap: bool = False
+    rebuild: bool = False
+
+
+class Here(NamedTuple):
+    """What all lanes of this process write with."""
+
+    store: WriteStore
+    embedder: Embedder
+    fold: FoldSettings
+    announcer: Announcer
 
 
 class Waiting:
@@ -61,6 +88,10 @@ class Waiting:
         """By name, what keeps the recorder from recording."""
         closed = self.lanes.missing() if self.lanes is not None and not self._missing else None
         return self._missing if closed is None else {"lanes": closed}
+
+    def stuck(self) -> str | None:
+        """What shows that the lanes no longer go on, if they don't."""
+        return None if self.lanes is None else self.lanes.stuck()
 
     def on_wait(self, error: Retry, delay: float) -> None:
         """Say that a dependency is away; the service tries again by itself."""
@@ -78,6 +109,7 @@ async def record(
     store: StoreSettings,
     settings: RecorderSettings,
     stop: asyncio.Event,
+    allowed: Allowed = Allowed(),
 ) -> None:
     """Run a recorder until ``stop`` is set.
 
@@ -91,7 +123,7 @@ async def record(
         return {**waiting.missing, **metrics.away}
 
     async with AsyncExitStack() as stack:
-        app = health_app(readiness, registry)
+        app = health_app(readiness, registry, waiting.stuck)
         port = await stack.enter_async_context(serving(app, settings.host, settings.port))
         _LOG.info("recorder: health and metrics on http://%s:%d", settings.host, port)
         stack.enter_context(suppress(Stopped))
@@ -106,20 +138,15 @@ async def record(
         await there(lambda: require(client, fold))
         announcer = Announcer(service.topics, fold, await there(lambda: _clear_after(service, kafka)))
         memories = WriteStore(client, dimension=fold.dimension, epoch=fold.epoch)
-        make = partial(_writer, memories, embedder, fold, announcer, settings)
-        waiting.lanes = lanes = LaneGroup(kafka, _lane_settings(fold, settings), make, metrics)
+        make = partial(_writer, Here(memories, embedder, fold, announcer), settings)
+        lanes = LaneGroup(kafka, _lane_settings(service, fold, settings, allowed), make, metrics)
+        waiting.lanes = lanes
+        registry.register(LagCollector(lanes.lags))
         await lanes.run(stop, on_start=waiting.arrived, on_wait=waiting.on_wait)
 
 
-def _writer(
-    store: WriteStore,
-    embedder: Embedder,
-    fold: FoldSettings,
-    announcer: Announcer,
-    settings: RecorderSettings,
-    partition: int,
-) -> PartitionWriter:
-    return PartitionWriter(partition, store, embedder, fold, announcer, collect_after=settings.collect_after)
+def _writer(here: Here, settings: RecorderSettings, partition: int) -> PartitionWriter:
+    return PartitionWriter(partition, *here, limits=settings.limits, collect_after=settings.collect_after)
 
 
 async def _clear_after(service: ServiceSettings, kafka: KafkaSettings) -> timedelta | None:
@@ -129,7 +156,9 @@ async def _clear_after(service: ServiceSettings, kafka: KafkaSettings) -> timede
     return clear_after([topic for topic in found if topic is not None])
 
 
-def _lane_settings(fold: FoldSettings, settings: RecorderSettings) -> LaneSettings:
+def _lane_settings(
+    service: ServiceSettings, fold: FoldSettings, settings: RecorderSettings, allowed: Allowed
+) -> LaneSettings:
     return LaneSettings(
         topic=fold.topic,
         group=fold.group,
@@ -138,4 +167,8 @@ def _lane_settings(fold: FoldSettings, settings: RecorderSettings) -> LaneSettin
         session=settings.session_timeout,
         instance_id=settings.instance_id,
         look_every=min(60.0, settings.collect_after),
+        wait=settings.batch_wait,
+        dead_letters=service.topics.dead_letter,
+        accept_gap=allowed.accept_gap,
+        rebuild=allowed.rebuild,
     )

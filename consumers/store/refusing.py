@@ -11,7 +11,9 @@ from afterturn.consumers.store.errors import INIT, NoCollection, StoreAway, Stor
 from afterturn.streams.errors import Recoverable, Stop
 
 _MAX_WHY = 300
-_AWAY = frozenset({408, 429, 500, 502, 503, 504})
+_AWAY = frozenset({408, 429, 502, 503, 504, 507})
+_FULL = re.compile(r"no space|disk|out of memory|timed? ?out", re.IGNORECASE)
+"""What a failure says of the server, not of what it was sent."""
 _NOT_OURS = re.compile(r"dimension error|not existing vector name|index required|no appropriate index", re.IGNORECASE)
 _QUOTED = re.compile(r'string "(?:[^"\\]|\\.)*"?')
 
@@ -23,6 +25,8 @@ def refusal(operation: str, alias: str, status: int, content: bytes) -> Recovera
     if status in (401, 403):
         return WrongStore(f"Qdrant does not allow these credentials {operation} ({status}): check QDRANT_API_KEY.")
     why = _reason(content)
+    if status == 500 and _FULL.search(why):
+        return StoreAway(operation, str(status))
     if status == 404 and "No point with id" not in why:
         return NoCollection(alias)
     if status == 501:

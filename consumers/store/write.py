@@ -54,6 +54,14 @@ class WriteStore:
             raise WrongStore(f"The checkpoint of partition {partition} vanished while it was being opened.")
         return after
 
+    async def count(self, partition: int, opens: int, begun: int) -> None:
+        """Keep in the checkpoint how often it was opened, and its next record begun alone, without progress.
+
+        Raises:
+            StoreRefused: there is no checkpoint, or the store takes nothing.
+        """
+        await self._set(partition, {"opens": opens, "begun": begun})
+
     async def settle(self, partition: int) -> None:
         """Return once every earlier write has landed whole. Doesn't count as an opening; no checkpoint, no write."""
         try:

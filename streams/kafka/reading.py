@@ -106,6 +106,12 @@ class TopicReader:
             offset: int = await client.position(TopicPartition(self.topic, partition))
         return offset
 
+    def highwater(self, partition: int) -> int | None:
+        """The offset after the last record, as the last answer of the broker said; None before the first."""
+        ours = self._ours([partition])
+        found: int | None = self._running().highwater(ours[0]) if ours else None
+        return found
+
     async def beginning_offsets(self, partitions: Collection[int]) -> dict[int, int]:
         """The offset of the oldest record the log still holds, by partition."""
         client = self._running()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from afterturn.streams.errors import BrokerUnavailable, Retry
@@ -32,6 +32,9 @@ class LaneSettings:
         zombie_bound: a lane not polled for this long reopens before it writes.
         session: without a heartbeat for this long, a member's partitions go to others.
         look_every: between two looks at where the log begins.
+        wait: for more records, before a batch is taken.
+        dead_letters: the topic of dead letters, which lanes heal over.
+        accept_gap, rebuild: see ``Home``.
         drain: for finishing batches when partitions are taken away or the process ends.
     """
 
@@ -44,6 +47,11 @@ class LaneSettings:
     session: float = 10.0
     instance_id: str | None = None
     look_every: float = 60.0
+    wait: float = 0.0
+    dead_letters: str | None = None
+    accept_gap: bool = False
+    rebuild: bool = False
+    patience: Patience = Patience()  # noqa: RUF009 - frozen
 
 
 class LaneGroup:
@@ -63,7 +71,8 @@ class LaneGroup:
         self._pulse = Pulse(settings.zombie_bound)
         self._keepers: dict[int, Keeper] = {}
         self._paused: set[int] = set()
-        self._joined = False
+        self._turnstile = asyncio.Lock()
+        self._joined = self._started = False
         self._consumer = GroupConsumer(
             kafka,
             settings.topic,
@@ -73,7 +82,7 @@ class LaneGroup:
             timing=GroupTiming(session=settings.session, rebalance=settings.drain + 10.0),
             instance_id=settings.instance_id,
         )
-        self._log = LogView(kafka, self._consumer)
+        self._log = LogView(kafka, self._consumer, settings.dead_letters)
 
     @property
     def partitions(self) -> frozenset[int]:
@@ -92,6 +101,21 @@ class LaneGroup:
         closed = len(self.partitions) - len(self.taking)
         return f"{closed} of {len(self.partitions)} lanes are not open" if closed else None
 
+    def stuck(self) -> str | None:
+        """What shows that this process no longer does its work, if it doesn't: it was long without a single poll."""
+        bound = 2 * max(self._settings.zombie_bound, self._settings.drain + self._settings.session)
+        silent = self._pulse.silence
+        return f"the group was not polled for {silent:.0f} s" if self._started and silent > bound else None
+
+    def lags(self) -> dict[int, int]:
+        """By partition, how many records the log holds beyond what is done with, as far as Kafka has told."""
+        found: dict[int, int] = {}
+        for partition, keeper in self._keepers.items():
+            end = self._consumer.highwater(partition)
+            if end is not None and keeper.next is not None:
+                found[partition] = max(0, end - keeper.next)
+        return found
+
     async def run(
         self, stop: asyncio.Event, on_start: Callable[[], None], on_wait: Callable[[Retry, float], None]
     ) -> None:
@@ -102,11 +126,14 @@ class LaneGroup:
             Stopped: ``stop`` was set before Kafka was there.
         """
         await unless_stopped(stop, start_when_available(self._consumer.start, on_wait=on_wait))
+        self._pulse.beat()
+        self._started = True
         on_start()
         try:
             while not stop.is_set():
                 await self._turn()
         finally:
+            self._started = False
             try:
                 await self._revoked(self.partitions)
             finally:
@@ -154,7 +181,7 @@ class LaneGroup:
                 partial(self._lane, partition),
                 self._log,
                 self._observer,
-                Patience(fenced=self._settings.session),
+                replace(self._settings.patience, fenced=self._settings.session),
             )
 
     async def _revoked(self, partitions: frozenset[int]) -> None:
@@ -168,8 +195,17 @@ class LaneGroup:
                 raise result
 
     def _lane(self, partition: int) -> Lane:
-        home = Home(self._settings.group, self._settings.topic, partition, self._settings.look_every)
-        producer = TransactionalProducer(
-            self._kafka, home.transactional_id, transaction_timeout=self._settings.transaction_timeout
+        settings = self._settings
+        home = Home(
+            settings.group,
+            settings.topic,
+            partition,
+            look_every=settings.look_every,
+            wait=settings.wait,
+            accept_gap=settings.accept_gap,
+            rebuild=settings.rebuild,
         )
-        return Lane(home, self._make_writer(partition), producer, self._pulse)
+        producer = TransactionalProducer(
+            self._kafka, home.transactional_id, transaction_timeout=settings.transaction_timeout
+        )
+        return Lane(home, self._make_writer(partition), producer, self._pulse, self._turnstile)

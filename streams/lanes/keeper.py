@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from afterturn.streams.backoff import Backoff
-from afterturn.streams.errors import CommitUnknown, Fenced, Reopen, Retry
+from afterturn.streams.errors import Buried, CommitUnknown, Fenced, ForeignWrite, Refused, Reopen, Retry, Stop
+from afterturn.streams.lanes.caution import BOUNDS, Bounds, Caution
 from afterturn.streams.lanes.lane import Lane, Offsets, Opened
 from afterturn.streams.lanes.queue import LaneQueue
 from afterturn.streams.lanes.seam import LaneObserver
@@ -17,17 +18,25 @@ from afterturn.streams.records import Record
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a lane waits: after a failed try, and before it takes a partition back from whoever fenced it."""
+    """How long a lane waits, in seconds: after a failed try, after a refusal, and to take back what another fenced.
+
+    ``bounds`` say when a refused record is given up, and ``own_fault`` how long a lane waits once records are refused
+    one after another.
+    """
 
     retry: Backoff = Backoff(first=0.1, cap=10.0)  # noqa: RUF009 - frozen
+    refused: Backoff = Backoff(first=0.5, cap=10.0)  # noqa: RUF009 - frozen
     reopen: Backoff = Backoff(first=0.1, cap=10.0)  # noqa: RUF009 - frozen
     fenced: float = 10.0
+    own_fault: float = 60.0
+    bounds: Bounds = BOUNDS
 
 
 class Keeper:
     """One partition's lane, its queue, and the task that runs it.
 
     Positions change only in the task that polls: ``wanted`` is where it has to seek to before records are taken.
+    ``next`` is the offset after the last record that is done with.
     """
 
     def __init__(
@@ -42,6 +51,7 @@ class Keeper:
         self.queue = LaneQueue()
         self.wanted: int | None = None
         self.taking = False
+        self.next: int | None = None
         self._make_lane = make_lane
         self._offsets = offsets
         self._observer = observer
@@ -49,6 +59,7 @@ class Keeper:
         self._stopping = asyncio.Event()
         self._busy = False
         self._failures = 0
+        self._caution = Caution(patience.bounds)
         self._task = asyncio.get_running_loop().create_task(self._keep(), name=f"lane-{partition}")
 
     def offer(self, records: Sequence[Record]) -> None:
@@ -79,23 +90,33 @@ class Keeper:
 
     async def _keep(self) -> None:
         while not self._stopping.is_set():
-            lane = self._make_lane()
+            lane, delay, orderly = self._make_lane(), 0.0, True
             try:
-                opened = await lane.open(self._offsets)
-                self._observer.opened(self.partition, opened.checkpoint, opened.found)
-                self._start(opened)
+                await self._open(lane)
                 await self._run(lane)
             except Retry as error:
-                delay = self._retrying(error)
+                delay = self._retrying(error, self._patience.retry)
             except Reopen as error:
+                orderly = not isinstance(error, Fenced | ForeignWrite)
                 delay = self._reopening(error)
                 self._observer.reopened(self.partition, error)
-            else:
-                delay = 0.0
+            except (Stop, asyncio.CancelledError):
+                raise
+            except BaseException:
+                orderly = False  # a mistake of ours: to the count of openings it is a death like any other
+                raise
             finally:
                 self._halt()
-                await lane.close()
+                await lane.close(orderly=orderly)
             await self._pause(delay)
+
+    async def _open(self, lane: Lane) -> None:
+        opened = await lane.open(self._offsets)
+        self._observer.opened(self.partition, opened.checkpoint, opened.found)
+        if opened.why is not None:
+            self._observer.moved(self.partition, opened.found or 0, opened.committed, opened.why)
+        self._caution.opened(opened.start.opens)
+        self._start(opened)
 
     async def _run(self, lane: Lane) -> None:
         """Batch after batch until the lane is asked to close."""
@@ -103,31 +124,50 @@ class Keeper:
             await self.queue.head(1)
             self._busy = True
             try:
-                applied, seconds = await lane.step(self.queue)
+                applied, seconds = await lane.step(self.queue, self._caution.width)
+            except Refused as error:
+                await self._refused(lane, error)
+                continue
             except Retry as error:
-                await self._pause(self._retrying(error))
+                await self._pause(self._retrying(error, self._patience.retry))
                 continue
             finally:
                 self._busy = False
-            self._failures = 0
+            self._failures, self.next = 0, applied.next
+            self._caution.went_well(applied=applied.endings.get("applied", 0) > 0)
             self._observer.applied(self.partition, applied, seconds)
+
+    async def _refused(self, lane: Lane, error: Refused) -> None:
+        """Find the record at fault by trying each alone; give it up only while all is healthy."""
+        verdict = self._caution.refused() if await lane.healthy() else "again"
+        if verdict == "wait":
+            self._observer.waits(self.partition, self._patience.own_fault)
+            await self._pause(self._patience.own_fault)
+            return
+        if verdict == "bury":
+            (record,) = await self.queue.head(1)
+            await lane.bury(record, "refused", type(error).__name__, self._patience.bounds.attempts)
+        await self._pause(self._retrying(error, self._patience.refused))
 
     def _start(self, opened: Opened) -> None:
         self.queue.clear()
-        self.wanted = opened.position
+        self.wanted = self.next = opened.position
 
     def _halt(self) -> None:
         self.taking = False
         self.wanted = None
         self.queue.clear()
 
-    def _retrying(self, error: Retry) -> float:
+    def _retrying(self, error: Retry, backoff: Backoff) -> float:
         self._failures += 1
-        delay = self._patience.retry.delay(self._failures, random.random())  # noqa: S311 - jitter
+        delay = backoff.delay(self._failures, random.random())  # noqa: S311 - jitter
         self._observer.retried(self.partition, error, delay)
         return delay
 
     def _reopening(self, error: Reopen) -> float:
+        if isinstance(error, Buried):
+            self._caution.buried()
+            self._failures = 0
         self._failures += 1
         if isinstance(error, Fenced | CommitUnknown):
             return self._patience.fenced

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from time import monotonic, time
 from typing import Protocol
 
-from afterturn.streams.errors import LogCut, Stop
+from afterturn.streams.errors import Buried, LogCut, Retry, Stop
 from afterturn.streams.kafka import TransactionalProducer
+from afterturn.streams.lanes.caution import DEATHS, SUSPECT_OPENINGS
 from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.queue import LaneQueue
-from afterturn.streams.lanes.seam import Applied, Writer
+from afterturn.streams.lanes.seam import Applied, Start, Writer
 from afterturn.streams.records import OutRecord, Record
 
-MAX_HEAD = 1_000
-"""Records a writer is shown at once; it takes as many as one write holds."""
+ACCEPT_GAP = "afterturn recorder --accept-gap"
+LEAVING_S = 3.0
+"""Seconds for what a closing lane has still to say to the store."""
 
 
 class Offsets(Protocol):
@@ -36,18 +40,29 @@ class Offsets(Protocol):
         """The record at an offset; None where there is none."""
         ...
 
+    async def buried(self, partition: int, offsets: range, since_ms: int | None) -> frozenset[int]:
+        """Those of these offsets whose records are dead letters, appended after a time."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Whose partition a lane writes: the group, the topic, the partition.
+    """Whose partition a lane writes: the group, the topic, the partition; and what an operator allows it.
 
-    ``look_every``: seconds between two looks at where the log begins.
+    Attributes:
+        look_every: seconds between two looks at where the log begins.
+        wait: seconds a batch waits for more records.
+        accept_gap: go on where the log begins, though records before it were never folded in.
+        rebuild: fold a log that others have announced into an empty store, and announce nothing of it.
     """
 
     group: str
     topic: str
     partition: int
     look_every: float = 60.0
+    wait: float = 0.0
+    accept_gap: bool = False
+    rebuild: bool = False
 
     @property
     def transactional_id(self) -> str:
@@ -57,24 +72,37 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Where a lane starts: ``committed`` is what it found, or made where there was none."""
+    """Where a lane starts: ``committed`` is what it made of what it found, ``found``.
+
+    ``start`` is what the checkpoint said; ``why`` the committed offset was moved, where it was.
+    """
 
     position: int
     checkpoint: int
     committed: int
     found: int | None
+    start: Start
+    why: str | None = None
 
 
 class Lane:
-    """Opens, then applies batch after batch: steps 1 to 5 are its writer's, step 6 its own."""
+    """Opens, then applies batch after batch: steps 1 to 5 are its writer's, step 6 its own.
 
-    def __init__(self, home: Home, writer: Writer, producer: TransactionalProducer, pulse: Pulse) -> None:
+    ``turnstile`` lets one suspect lane of a process work at a time: a death is then that lane's.
+    """
+
+    def __init__(
+        self, home: Home, writer: Writer, producer: TransactionalProducer, pulse: Pulse, turnstile: asyncio.Lock
+    ) -> None:
         self._home = home
         self._writer = writer
         self._producer = producer
         self._pulse = pulse
+        self._turnstile = turnstile
         self._gaps = pulse.gaps
+        self._start = Start(0)
         self._committed = 0
+        self._progressed = True
         self._offsets: Offsets | None = None
         self._look_at = 0.0
 
@@ -92,48 +120,113 @@ class Lane:
         await self._producer.start()
         # (2) read the checkpoint once every earlier write has landed whole, then the committed offset anew;
         # (3) the writer checks that the store is this log's.
-        checkpoint = await self._writer.open()
+        self._start = start = await self._writer.open()
+        self._progressed = False
         found = await offsets.committed(partition)
-        if found is None:
-            # From here on a missing committed offset means a new group, not a crash before the first commit.
-            await self._producer.commit([], {(self._home.topic, partition): checkpoint}, self._home.group)
-        committed = checkpoint if found is None else found
-        # (4) behind the committed offset the store heals; (5) read from whichever is earlier.
-        position = min(committed, checkpoint)
         first = (await offsets.beginning_offsets([partition]))[partition]
-        if first > position:
-            raise LogCut(self._home.topic, partition, position)
         last = (await offsets.end_offsets([partition]))[partition]
-        if last < max(committed, checkpoint):
-            raise Stop(
-                f"Partition {partition} of {self._home.topic} ends at {last}, before the checkpoint {checkpoint} or "
-                f"the committed offset {committed}: the topic was made anew, or this is another log.",
-                command_that_helps="afterturn doctor",
-            )
+        checkpoint, committed, why = await self._reconciled(start, found, first, last)
         if checkpoint > first and (before := await offsets.record_at(partition, checkpoint - 1)) is not None:
             self._writer.recognise(before)
+        # (4) behind the committed offset the store heals, over what was decided at run time.
+        if checkpoint < committed:
+            self._writer.heed(await offsets.buried(partition, range(checkpoint, committed), start.time_ms))
+        # (5) read from whichever is earlier.
         self._committed, self._offsets = committed, offsets
-        return Opened(position, checkpoint, committed, found)
+        return Opened(min(committed, checkpoint), checkpoint, committed, found, start, why)
 
-    async def step(self, queue: LaneQueue) -> tuple[Applied, float]:
-        """Apply and commit the next batch; what became of it, and the seconds it took.
+    async def step(self, queue: LaneQueue, most: int) -> tuple[Applied, float]:
+        """Apply and commit the next batch of at most so many records; what became of it, and the seconds it took.
 
         Raises:
             Retry: a dependency is away; nothing is committed, call it again.
             Reopen, Stop: as the writer and the producer say.
         """
-        records = await queue.head(MAX_HEAD)
+        records = await queue.head(most, self._home.wait)
         started = monotonic()
         # 1 decode, 2 read, 3 plan, 4 embed, 5 write.
-        applied = await self._writer.apply(records, self._still_ours)
+        if self._suspects(records[0]):
+            applied = await self._apply_alone(records[0])
+        else:
+            applied = await self._writer.apply(records, self._still_ours)
+        self._progressed = self._progressed or applied.next > self._start.next
         # 6. commit: outcome events, dead letters and the offset in one transaction.
+        began = monotonic()
         await self._commit(applied, await self._collection(applied))
+        ended = monotonic()
         queue.drop_below(applied.next)
-        return applied, monotonic() - started
+        return replace(applied, phases={**applied.phases, "commit": ended - began}), ended - started
 
-    async def close(self) -> None:
-        """Abort what is open and let go of the producer."""
-        await self._producer.close()
+    async def healthy(self) -> bool:
+        """Whether the store takes a small write: what it refuses is then refused for what it is."""
+        try:
+            await self._writer.count(*((0, 0) if self._progressed else (self._start.opens, self._start.begun)))
+        except Retry:
+            return False
+        return True
+
+    async def bury(self, record: Record, reason: str, detail_type: str, attempts: int) -> None:
+        """Make a record a dead letter, committed in Kafka before anything is in the store.
+
+        Returns where it can't be given up any more: it was announced before, or a part of it has landed.
+
+        Raises:
+            Buried: it is one now: open anew, and heal over it.
+        """
+        if record.offset < self._committed:
+            return
+        outgoing = await self._writer.bury(record, reason, detail_type, attempts)
+        if outgoing:
+            self._still_ours()
+            await self._publish(list(outgoing), record.offset + 1)
+            raise Buried(self._home.partition, record.offset, reason)
+
+    async def close(self, *, orderly: bool = True) -> None:
+        """Abort what is open and let go of the producer; ``orderly`` takes an opening without progress back."""
+        try:
+            if orderly and not self._progressed:
+                with suppress(Retry, TimeoutError):  # it stays counted then, which costs a slow start
+                    async with asyncio.timeout(LEAVING_S):
+                        await self._writer.count(max(0, self._start.opens - 1), self._start.begun)
+        finally:
+            await self._producer.close()
+
+    async def _reconciled(self, start: Start, found: int | None, first: int, last: int) -> tuple[int, int, str | None]:
+        """The checkpoint and the committed offset as this lane goes on from them, and why the latter was moved."""
+        checkpoint, committed, why = start.next, start.next if found is None else found, None
+        if found is None and checkpoint == 0 and self._home.rebuild:
+            committed, why = last, "the store is made anew from a log whose outcomes are told already"
+        if committed < start.previous:
+            committed, why = start.previous, "it was set back, and what lies between was told before"
+        if first > min(checkpoint, committed):
+            if not self._home.accept_gap:
+                raise LogCut(self._home.topic, self._home.partition, min(checkpoint, committed), ACCEPT_GAP)
+            committed, why = max(first, committed), f"the log begins at {first}, and the gap before it is accepted"
+        if last < max(committed, checkpoint):
+            raise Stop(
+                f"Partition {self._home.partition} of {self._home.topic} ends at {last}, before the checkpoint "
+                f"{checkpoint} or the committed offset {committed}: the topic was made anew, or this is another log.",
+                command_that_helps="afterturn doctor",
+            )
+        if found != committed:
+            # Also where there was none: from here on a missing one means a new group, not a crash before a commit.
+            await self._producer.commit([], {(self._home.topic, self._home.partition): committed}, self._home.group)
+        if checkpoint < first:
+            await self._writer.skip(first)
+            checkpoint = first
+        return checkpoint, committed, why
+
+    def _suspects(self, record: Record) -> bool:
+        """Whether this record may be what ends the process each time."""
+        opened = self._start.opens >= SUSPECT_OPENINGS and not self._progressed
+        return opened and record.offset >= max(self._start.next, self._committed)
+
+    async def _apply_alone(self, record: Record) -> Applied:
+        async with self._turnstile:
+            if self._start.begun >= DEATHS:
+                await self.bury(record, "crash", "Crash", self._start.begun)
+            await self._writer.count(self._start.opens, self._start.begun + 1)
+            return await self._writer.apply([record], self._still_ours)
 
     async def _collection(self, applied: Applied) -> list[OutRecord]:
         """A collection of this partition, where one is due; asked for now and then only, and never while healing."""
@@ -147,12 +240,12 @@ class Lane:
     async def _commit(self, applied: Applied, more: list[OutRecord]) -> None:
         """Below the committed offset nothing is published and nothing committed: that part only heals the store."""
         outgoing = [record for offset, record in applied.outgoing if offset >= self._committed] + more
-        if applied.next <= self._committed:
-            return
-        await self._producer.commit(
-            outgoing, {(self._home.topic, self._home.partition): applied.next}, self._home.group
-        )
-        self._committed = applied.next
+        if applied.next > self._committed:
+            await self._publish(outgoing, applied.next)
+
+    async def _publish(self, outgoing: list[OutRecord], following: int) -> None:
+        await self._producer.commit(outgoing, {(self._home.topic, self._home.partition): following}, self._home.group)
+        self._committed = following
 
     def _still_ours(self) -> None:
         self._pulse.check(self._home.partition, self._gaps)

@@ -10,14 +10,17 @@ from afterturn.streams.records import Record
 
 _LOOKS = 20
 """Polls for one record: an answer may bring nothing while the broker is busy."""
+_CLOCKS_APART_MS = 86_400_000
+"""How far the clocks of two brokers may be apart: a dead letter is written after its record."""
 
 
 class LogView:
-    """The group's offsets, and the log beside the group's own reading of it. Lanes take turns."""
+    """The group's offsets, the log beside the group's own reading of it, and its dead letters. Lanes take turns."""
 
-    def __init__(self, kafka: KafkaSettings, consumer: GroupConsumer) -> None:
+    def __init__(self, kafka: KafkaSettings, consumer: GroupConsumer, dead_letters: str | None = None) -> None:
         self._consumer = consumer
         self._reader = LogReader(kafka, consumer.topic, max_records=1)
+        self._letters = None if dead_letters is None else LogReader(kafka, dead_letters)
         self._turn = asyncio.Lock()
 
     async def committed(self, partition: int) -> int | None:
@@ -48,6 +51,36 @@ class LogView:
                     return None
         return None
 
+    async def buried(self, partition: int, offsets: range, since_ms: int | None) -> frozenset[int]:
+        """Those of these offsets whose records are dead letters; ``since_ms``: none of them is older."""
+        if self._letters is None:
+            return frozenset()
+        async with self._turn:
+            await self._letters.start()
+            end = (await self._letters.end_offsets([partition]))[partition]
+            begin = (await self._letters.beginning_offsets([partition]))[partition]
+            if since_ms is not None:
+                at = await self._letters.offsets_for_times({partition: max(0, since_ms - _CLOCKS_APART_MS)})
+                begin = end if at[partition] is None else max(begin, at[partition] or 0)
+            await self._letters.assign({partition: begin})
+            found: set[int] = set()
+            while await self._letters.position(partition) < end:
+                for letter in (await self._letters.getmany(timeout=0.25)).get(partition, []):
+                    found.update(stood_at(letter, self._consumer.topic, partition))
+        return frozenset(found.intersection(offsets))
+
     async def close(self) -> None:
         """Disconnect from the log."""
         await self._reader.close()
+        if self._letters is not None:
+            await self._letters.close()
+
+
+def stood_at(letter: Record, topic: str, partition: int) -> tuple[int, ...]:
+    """The offset of the record a dead letter was made of, if that stood in this partition; what it says comes last."""
+    said = dict(letter.headers)
+    where = (said.get("afterturn_topic"), said.get("afterturn_partition"))
+    if where != (topic.encode("utf-8", "replace"), str(partition).encode()):
+        return ()
+    offset = said.get("afterturn_offset", b"")
+    return (int(offset),) if offset.isdigit() else ()

@@ -32,6 +32,11 @@ class Pulse:
         """How often a beat came later than the bound."""
         return self._gaps + (self._clock() - self._last > self._bound)
 
+    @property
+    def silence(self) -> float:
+        """Seconds since the last beat."""
+        return self._clock() - self._last
+
     def beat(self) -> None:
         """The group was polled."""
         self._gaps = self.gaps

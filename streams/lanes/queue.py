@@ -48,9 +48,14 @@ class LaneQueue:
         if self._records:
             self._filled.set()
 
-    async def head(self, count: int) -> list[Record]:
-        """The first records, at most ``count``, once there is one; they stay until dropped."""
+    async def head(self, count: int, wait: float = 0.0) -> list[Record]:
+        """The first records, at most ``count``, once there is one, and ``wait`` seconds later; they stay.
+
+        They are let go of by ``drop_below``.
+        """
         await self._filled.wait()
+        if wait and len(self._records) < count:
+            await asyncio.sleep(wait)
         return list(islice(self._records, count))
 
     def drop_below(self, offset: int) -> None:

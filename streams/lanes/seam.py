@@ -21,21 +21,45 @@ class Applied:
         next: the offset after the last record of the batch.
         outgoing: what to announce in the transaction that commits it, each with the offset it is the outcome of.
         endings: how many records ended how.
+        skipped: of those left out, how many by operation and reason; ``dead`` of the dead letters by reason.
+        unembedded: memories kept without a dense vector.
         phases: seconds spent by step, for metrics.
     """
 
     next: int
     outgoing: tuple[tuple[int, OutRecord], ...] = ()
     endings: Mapping[Ending, int] = field(default_factory=dict)
+    skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    dead: Mapping[str, int] = field(default_factory=dict)
     evicted: int = 0
+    unembedded: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a checkpoint says to a lane that opens on it.
+
+    Attributes:
+        next: the offset that comes next.
+        previous: where the last batch began; only what lies between the two may not have been announced yet.
+        opens: openings without progress, this one included.
+        begun: how often the next record was begun alone, and not a word was heard of it since.
+        time_ms: the time of the last record folded in, in milliseconds.
+    """
+
+    next: int
+    previous: int = 0
+    opens: int = 1
+    begun: int = 0
+    time_ms: int | None = None
 
 
 class Writer(Protocol):
     """Steps 1 to 5 of the write path for one partition."""
 
-    async def open(self) -> int:
-        """Wait until every earlier write has landed; the offset that comes next by the checkpoint.
+    async def open(self) -> Start:
+        """Wait until every earlier write has landed; what the checkpoint says then.
 
         Raises:
             Retry: a dependency is away.
@@ -48,6 +72,29 @@ class Writer(Protocol):
 
         Raises:
             Stop: it is not the one that was folded in last: this is another log.
+        """
+        ...
+
+    def heed(self, dead: frozenset[int]) -> None:
+        """Fold the records at these offsets as dead letters: that was decided at run time."""
+        ...
+
+    async def count(self, opens: int, begun: int) -> None:
+        """Keep in the checkpoint how often the lane was opened, and its next record begun alone, without progress.
+
+        Raises:
+            Retry: the store is away, or takes nothing.
+        """
+        ...
+
+    async def skip(self, offset: int) -> None:
+        """Move the checkpoint on to where the log begins: what lay between is given up."""
+        ...
+
+    async def bury(self, record: Record, reason: str, detail_type: str, attempts: int) -> tuple[OutRecord, ...]:
+        """What makes a record a dead letter: the letter, and its command's outcome event where it can be read.
+
+        Nothing where that can't be any more: it was applied before, or part of it has landed.
         """
         ...
 
@@ -83,6 +130,14 @@ class LaneObserver(Protocol):
 
     def reopened(self, partition: int, error: Reopen) -> None:
         """A lane closes to open anew."""
+        ...
+
+    def waits(self, partition: int, seconds: float) -> None:
+        """The store refused record after record, which is our own fault: the lane waits before it tries again."""
+        ...
+
+    def moved(self, partition: int, committed: int, position: int, why: str) -> None:
+        """The group's committed offset was moved, by nothing of the log's."""
         ...
 
     def closed(self, partition: int) -> None:

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 
 import pytest
-from support.kafka import KafkaBroker
 from support.lanes import Gate, LaneLog, Point, StillOurs, Told
 from support.log import until
 
 from afterturn.streams.backoff import Backoff
 from afterturn.streams.errors import Fenced, ForeignWrite, LogCut, Reopen, Retry, Stop
 from afterturn.streams.kafka import OutRecord, Producer
-from afterturn.streams.lanes import group as group_module
 from afterturn.streams.lanes.keeper import Patience
 from afterturn.streams.lanes.pulse import StalePoll
 from afterturn.streams.lanes.queue import QueueLimits
-
-
-@pytest.fixture
-async def lanes(kafka: KafkaBroker, topic_prefix: str) -> AsyncIterator[LaneLog]:
-    async with LaneLog.on(kafka, topic_prefix) as it:
-        yield it
 
 
 async def all_applied(lanes: LaneLog, counts: dict[int, int]) -> None:
@@ -214,7 +205,7 @@ async def test_a_lane_that_has_to_reopens_and_loses_nothing(lanes: LaneLog, poin
     await all_applied(lanes, {0: 20, 1: 20})
 
 
-async def test_reopening_is_quick_again_after_a_success(lanes: LaneLog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reopening_is_quick_again_after_a_success(lanes: LaneLog) -> None:
     """Ten reopenings in a month are no ten failures in a row."""
     attempts: list[int] = []
 
@@ -224,13 +215,12 @@ async def test_reopening_is_quick_again_after_a_success(lanes: LaneLog, monkeypa
             attempts.append(attempt)
             return 0.0
 
-    monkeypatch.setattr(group_module, "Patience", lambda **_: Patience(reopen=Watched()))
     await lanes.fill({0: 28})
     through = Gate()
     through.open()
     reopen = ForeignWrite(0, 0)
     lanes.shelves.disturb("write", 0, through, reopen, through, reopen, through, reopen)
-    async with lanes.member() as member:
+    async with lanes.member(patience=Patience(reopen=Watched())) as member:
         await member.until(lanes.shelves.reach({0: 28}))
     assert attempts == [1, 1, 1]
 
@@ -473,18 +463,15 @@ async def test_ending_drops_a_batch_that_takes_longer_than_the_deadline(lanes: L
 
 
 @pytest.mark.parametrize("held", ["opening", "backoff"])
-async def test_ending_does_not_wait_for_a_lane_with_nothing_at_hand(
-    lanes: LaneLog, held: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ending_does_not_wait_for_a_lane_with_nothing_at_hand(lanes: LaneLog, held: str) -> None:
     hour = Patience(retry=Backoff(first=3600.0, cap=3600.0))
-    monkeypatch.setattr(group_module, "Patience", lambda **_: hour)
     await lanes.fill({0: 5})
     gate = Gate()
     if held == "opening":
         lanes.shelves.disturb("open", 0, gate)
     else:
         lanes.shelves.disturb("write", 0, Retry("away"))
-    async with lanes.member(drain=60.0) as member:
+    async with lanes.member(drain=60.0, patience=hour) as member:
         await member.until(lambda: gate.reached if held == "opening" else bool(member.told.retries))
         await member.end(15.0)
     assert not lanes.shelves.applied[0]

@@ -88,7 +88,7 @@ async def lane(world: World, name: int) -> None:
         await pause()
         writer = world.writer()
         try:
-            at = await writer.open()
+            at = (await writer.open()).next
             await pause()
             await _work(world, name, writer, at)
         except Retry:
@@ -134,7 +134,7 @@ def folded(log: Sequence[Record], fold: FoldSettings = SETTINGS) -> tuple[list[P
         item = decode(record, fold)
         told = len(whole.decisions)
         states.append(dict(whole.take([item]).points))
-        announced += announcer.announce([item], Finished(tuple(whole.decisions[told:])), 0).outgoing
+        announced += announcer.announce([item], Finished(tuple(whole.decisions[told:])), {}).outgoing
     return states, announced
 
 

@@ -13,12 +13,12 @@ from afterturn.streams.errors import ForeignWrite, Reopen, Retry, Stop
 from afterturn.streams.kafka import Admin, LogReader, OutRecord, Producer, Record, TopicInfo, TransactionalProducer
 from afterturn.streams.lanes.group import LaneGroup, LaneSettings
 from afterturn.streams.lanes.lane import Home
-from afterturn.streams.lanes.seam import Applied
+from afterturn.streams.lanes.seam import Applied, Start
 from support.kafka import KafkaBroker
 from support.log import Log, until
 
-Point = Literal["open", "write", "written"]
-"""Where a writer can be disturbed: opening, before a write, and after it has landed."""
+Point = Literal["open", "write", "written", "count"]
+"""Where a writer can be disturbed: opening, before a write, after it has landed, and counting in its checkpoint."""
 StillOurs = Callable[[], None]
 Disturbance = Callable[[StillOurs], Awaitable[None]]
 
@@ -35,6 +35,12 @@ class Shelves:
     strangers: dict[int, Stop] = field(default_factory=dict)
     collections: dict[int, OutRecord] = field(default_factory=dict)
     looks: list[tuple[int, int]] = field(default_factory=list)
+    letters: str = ""
+    previous: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    heeded: list[tuple[int, frozenset[int]]] = field(default_factory=list)
+    poison: dict[int, Exception] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
     _disturbances: dict[tuple[Point, int], deque[Disturbance]] = field(default_factory=lambda: defaultdict(deque))
 
     def disturb(self, point: Point, partition: int, *disturbances: Disturbance | Exception) -> None:
@@ -46,6 +52,11 @@ class Shelves:
     def reach(self, ends: Mapping[int, int]) -> Callable[[], bool]:
         """Whether these are the checkpoints."""
         return lambda: all(self.checkpoints[partition] == end for partition, end in ends.items())
+
+    def put_back(self, partition: int, checkpoint: int) -> None:
+        """Put a copy back: what was applied up to a checkpoint is there, nothing else."""
+        self.checkpoints[partition] = self.previous[partition] = checkpoint
+        self.applied[partition] = [offset for offset in self.applied[partition] if offset < checkpoint]
 
     async def meet(self, point: Point, partition: int, still_ours: StillOurs = lambda: None) -> None:
         """What was to happen here."""
@@ -76,11 +87,36 @@ class RecordingWriter:
         self._shelves = shelves
         self._partition = partition
         self._next = 0
+        self._dead: frozenset[int] = frozenset()
 
-    async def open(self) -> int:
-        await self._shelves.meet("open", self._partition)
-        self._next = self._shelves.checkpoints[self._partition]
-        return self._next
+    async def open(self) -> Start:
+        shelves, partition = self._shelves, self._partition
+        await shelves.meet("open", partition)
+        self._next = shelves.checkpoints[partition]
+        opens, begun = shelves.counts.get(partition, (0, 0))
+        shelves.counts[partition] = (opens + 1, begun)
+        return Start(self._next, shelves.previous[partition], opens + 1, begun)
+
+    def heed(self, dead: frozenset[int]) -> None:
+        self._shelves.heeded.append((self._partition, dead))
+        self._dead = dead
+
+    async def count(self, opens: int, begun: int) -> None:
+        await self._shelves.meet("count", self._partition)
+        self._shelves.counts[self._partition] = (opens, begun)
+
+    async def skip(self, offset: int) -> None:
+        self._next = self._shelves.checkpoints[self._partition] = self._shelves.previous[self._partition] = offset
+
+    async def bury(self, record: Record, reason: str, detail_type: str, attempts: int) -> tuple[OutRecord, ...]:
+        if record.offset in self._shelves.kept:
+            return ()
+        said = {
+            "afterturn_topic": record.topic, "afterturn_partition": record.partition, "afterturn_offset": record.offset,
+            "afterturn_reason": reason, "afterturn_error": detail_type, "afterturn_attempts": attempts,
+        }  # fmt: skip
+        headers = tuple((name, str(value).encode()) for name, value in said.items())
+        return (OutRecord(self._shelves.letters, record.key, record.value, headers, record.partition),)
 
     def recognise(self, record: Record) -> None:
         self._shelves.recognised.append((record.partition, record.offset))
@@ -99,7 +135,12 @@ class RecordingWriter:
         still_ours()
         if (found := shelves.checkpoints[partition]) != self._next:
             raise ForeignWrite(partition, self._next, found)
-        new = [record.offset for record in batch if record.offset >= found]
+        for record in batch:
+            if (error := shelves.poison.get(record.offset)) is not None and record.offset not in self._dead:
+                raise error
+        new = [r.offset for r in batch if r.offset >= found and r.offset not in self._dead]
+        if batch[-1].offset >= found:
+            shelves.previous[partition], shelves.counts[partition] = found, (0, 0)
         shelves.applied[partition] += new
         self._next = shelves.checkpoints[partition] = max(found, batch[-1].offset + 1)
         await shelves.meet("written", partition, still_ours)
@@ -122,6 +163,8 @@ class Told:
         self.retries: list[tuple[int, Retry, float]] = []
         self.reopenings: list[tuple[int, Reopen]] = []
         self.closings: list[int] = []
+        self.waitings: list[tuple[int, float]] = []
+        self.moves: list[tuple[int, int, int]] = []
 
     def opened(self, partition: int, checkpoint: int, committed: int | None) -> None:
         self.openings.append((partition, checkpoint, committed))
@@ -135,6 +178,13 @@ class Told:
 
     def reopened(self, partition: int, error: Reopen) -> None:
         self.reopenings.append((partition, error))
+
+    def waits(self, partition: int, seconds: float) -> None:
+        self.waitings.append((partition, seconds))
+
+    def moved(self, partition: int, committed: int, position: int, why: str) -> None:
+        assert why
+        self.moves.append((partition, committed, position))
 
     def closed(self, partition: int) -> None:
         self.closings.append(partition)
@@ -191,8 +241,10 @@ class LaneLog:
         """Make the topics."""
         async with Log.on(broker, prefix) as log, Admin(log.settings) as admin:
             events = f"{prefix}.memory-events"
+            letters = f"{prefix}.dead-letter"
             assert await admin.create(TopicInfo(events, 3, 1))
-            yield cls(log, Shelves(events), admin)
+            assert await admin.create(TopicInfo(letters, 3, 1))
+            yield cls(log, Shelves(events, letters=letters), admin)
 
     @property
     def session(self) -> float:
@@ -220,7 +272,7 @@ class LaneLog:
 
     def group(self, told: Told, **changes: Any) -> LaneGroup:
         """A lane group over the store, not yet running."""
-        settings = {"drain": 10.0, "session": self.session, **changes}
+        settings = {"drain": 10.0, "session": self.session, "dead_letters": self.shelves.letters, **changes}
         return LaneGroup(
             self.log.settings,
             LaneSettings(self.log.topic, self.log.group, **settings),

@@ -25,7 +25,7 @@ from afterturn.schemas.settings import FoldSettings
 
 PLAN_VERSION = 2
 """Grows with every change of what a log folds to; a checkpoint of a newer plan stops an older recorder."""
-AT_RUN_TIME = ContractError("invalid", "", "made a dead letter at run time")
+AT_RUN_TIME = ContractError("refused", "", "made a dead letter at run time")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def outcome_of(bad: Record, settings: Any = SETTINGS) -> Result:
     batch = [decode(r, settings) for r in (bad, NEXT)]
     planned = plan(Snapshot(), batch, settings)
     assert ending_of(planned.decisions[1]) == "applied", "the next record goes on"
-    announced = Announcer(TOPICS, settings).announce(batch, Finished(planned.decisions, planned.points), 0)
+    announced = Announcer(TOPICS, settings).announce(batch, Finished(planned.decisions, planned.points), {})
     letters = [out for offset, out in announced.outgoing if out.topic == TOPICS.dead_letter]
     others = [p for p in planned.points.values() if p.rev == batch[0].rev]
     return Result(

@@ -34,7 +34,7 @@ def both(
 ) -> tuple[WholeLog, Expected]:
     whole = fold_log([decode(r, fold) for r in log], fold, BEFORE, dead)
     before = {id_: point.payload() for id_, point in BEFORE.items()}
-    return whole, naive_fold(log, fold, before=before, dead=dict.fromkeys(dead, "invalid"))
+    return whole, naive_fold(log, fold, before=before, dead=dict.fromkeys(dead, "refused"))
 
 
 def assert_agree(log: list[Record], fold: FoldSettings = SETTINGS, dead: frozenset[int] = frozenset()) -> None:

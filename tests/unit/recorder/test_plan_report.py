@@ -60,8 +60,8 @@ def test_a_command_below_the_checkpoint_whose_receipt_was_collected_is_a_duplica
 def test_reporting_what_was_announced_announces_the_same_again(rng: Random) -> None:
     batch = [decode(r, SETTINGS) for r in draw_log(rng, 15, NO_REPLAYS)]
     planned = fold_log(batch, SETTINGS)
-    first = ANNOUNCER.announce(batch, Finished(tuple(planned.decisions), planned.points), 0)
-    assert ANNOUNCER.announce(batch, Finished(report(planned.points, batch)), 0) == first
+    first = ANNOUNCER.announce(batch, Finished(tuple(planned.decisions), planned.points), {})
+    assert ANNOUNCER.announce(batch, Finished(report(planned.points, batch)), {}) == first
 
 
 @given(RANDOMS)
@@ -69,7 +69,7 @@ def test_reporting_what_was_announced_announces_the_same_again(rng: Random) -> N
 def test_consumed_is_applied_duplicate_skipped_and_dead_lettered(rng: Random) -> None:
     log = draw_log(rng, 20)
     batch = [decode(r, SETTINGS) for r in log]
-    applied = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), 0)
+    applied = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), {})
     assert sum(applied.endings.values()) == len(log)
     assert applied.endings.keys() <= {"applied", "duplicate", "skipped", "dead_lettered"}
     letters = [offset for offset, out in applied.outgoing if out.topic == TOPICS.dead_letter]
@@ -82,7 +82,7 @@ def test_consumed_is_applied_duplicate_skipped_and_dead_lettered(rng: Random) ->
 def test_every_command_that_can_be_read_has_one_event_with_an_id_of_its_own(rng: Random) -> None:
     log = draw_log(rng, 20)
     batch = [decode(r, SETTINGS) for r in log]
-    applied = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), 0)
+    applied = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), {})
     events = [(offset, out) for offset, out in applied.outgoing if out.topic == TOPICS.memory_events]
     commands = [i if not isinstance(i, Rejected) else i.arrival for i in batch]
     readable = [c.record.offset for c in commands if c and c.tenant]
@@ -139,7 +139,7 @@ def test_nothing_of_a_content_gets_into_events_or_headers() -> None:
     log = full_of_canaries(10)
     batch = [decode(r, SETTINGS) for r in log]
     planned = fold_log(batch, SETTINGS)
-    applied = ANNOUNCER.announce(batch, Finished(tuple(planned.decisions), planned.points), 0)
+    applied = ANNOUNCER.announce(batch, Finished(tuple(planned.decisions), planned.points), {})
     sources = {r.offset: r for r in log}
     assert Counter(out.topic for _, out in applied.outgoing)[TOPICS.dead_letter] >= 15
     for offset, out in applied.outgoing:
@@ -149,7 +149,7 @@ def test_nothing_of_a_content_gets_into_events_or_headers() -> None:
 def test_a_dead_letter_says_why_and_where_it_stood() -> None:
     source = record(17, turn(thread=""))
     item = decode(source, SETTINGS)
-    (_, letter), *rest = ANNOUNCER.announce([item], Finished(tuple(fold_log([item], SETTINGS).decisions)), 0).outgoing
+    (_, letter), *rest = ANNOUNCER.announce([item], Finished(tuple(fold_log([item], SETTINGS).decisions)), {}).outgoing
     assert not rest
     said = {name: value.decode() for name, value in letter.headers[len(source.headers) :]}
     assert said["afterturn_reason"] == "invalid"
@@ -163,7 +163,7 @@ def test_a_dead_letter_is_never_too_large_for_its_topic(size: int, kept: bool) -
     """A record may be packed on its way in; unpacked it has any size."""
     source = replace(record(17, turn()), value=b"x" * size)
     item = decode(source, SETTINGS)
-    (_, letter), *_ = ANNOUNCER.announce([item], Finished(tuple(fold_log([item], SETTINGS).decisions)), 0).outgoing
+    (_, letter), *_ = ANNOUNCER.announce([item], Finished(tuple(fold_log([item], SETTINGS).decisions)), {}).outgoing
     assert estimated_size(letter) <= MAX_REQUEST_BYTES
     said = dict(letter.headers)
     assert (letter.value == source.value) == kept
@@ -176,9 +176,9 @@ def test_a_dead_letter_is_never_too_large_for_its_topic(size: int, kept: bool) -
 def test_every_command_of_a_later_version_is_visibly_unsupported(kind: str, body: dict[str, Any]) -> None:
     item = decode(record(10, body, kind=kind), SETTINGS)
     planned = fold_log([item], SETTINGS)
-    applied = ANNOUNCER.announce([item], Finished(tuple(planned.decisions)), 0)
+    applied = ANNOUNCER.announce([item], Finished(tuple(planned.decisions)), {})
     assert applied.endings == {"dead_lettered": 1}
-    assert ANNOUNCER.announce([item], Finished(report(planned.points, [item])), 0) == applied
+    assert ANNOUNCER.announce([item], Finished(report(planned.points, [item])), {}) == applied
     published = [out for _, out in applied.outgoing if out.topic == TOPICS.memory_events]
     events = [decode_event(out.headers, out.value)[1] for out in published]
     (event,) = events
@@ -189,7 +189,7 @@ def test_every_command_of_a_later_version_is_visibly_unsupported(kind: str, body
 def test_an_event_holds_no_field_of_a_memory() -> None:
     log = full_of_canaries(10)[:1]
     batch = [decode(r, SETTINGS) for r in log]
-    (_, out), *_ = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), 0).outgoing
+    (_, out), *_ = ANNOUNCER.announce(batch, Finished(tuple(fold_log(batch, SETTINGS).decisions)), {}).outgoing
     body = json.loads(out.value or b"")
     assert body.keys() == {
         "tenant", "command", "thread", "turn_id", "at", "ms",

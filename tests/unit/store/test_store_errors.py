@@ -21,7 +21,9 @@ def said(text: str) -> bytes:
 @pytest.mark.parametrize(
     ("status", "text", "kind"),
     [
-        (500, "Service internal error", StoreAway),
+        (500, "Service internal error: task panicked", StoreRefused),
+        (500, "Service internal error: No space left on device", StoreAway),
+        (507, "", StoreAway),
         (503, "", StoreAway),
         (408, "", StoreAway),
         (429, "Too many requests", StoreAway),

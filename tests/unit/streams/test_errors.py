@@ -14,6 +14,8 @@ EXAMPLES: list[AfterturnError] = [
     errors.CommitUnknown("g-t-0", "TimeoutError"),
     errors.TransactionFailed("g-t-0", "send", "TimeoutError"),
     errors.ForeignWrite(3, 10, 12),
+    errors.Buried(3, 10, "refused"),
+    errors.Refused("it is refused", dependency="qdrant"),
     errors.Unusable("the producer"),
     errors.BadSettings("KAFKA_SASL_USERNAME", "it is missing"),
     errors.UnknownTopic("t", 3),

@@ -1,0 +1,309 @@
+"""What lanes do about records that are refused or deadly, about openings without progress, and about moved offsets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from support.lanes import Gate, LaneLog, Member
+
+from afterturn.streams.backoff import Backoff
+from afterturn.streams.errors import Buried, ForeignWrite, LogCut, Refused, Retry
+from afterturn.streams.kafka import LogReader, Record
+from afterturn.streams.lanes.caution import DEATHS, SUSPECT_OPENINGS, Bounds
+from afterturn.streams.lanes.keeper import Patience
+
+QUICK = Backoff(first=0.01, cap=0.05)
+PATIENCE = Patience(retry=QUICK, refused=QUICK, reopen=QUICK, own_fault=0.3)
+
+
+class Refusal(Refused):
+    """What a store says that takes this record never."""
+
+    def __init__(self) -> None:
+        super().__init__("it is refused", dependency="store")
+
+
+async def letters(lanes: LaneLog, partition: int) -> list[Record]:
+    """The dead letters of a partition."""
+    found: list[Record] = []
+    async with LogReader(lanes.log.settings, lanes.shelves.letters) as reader:
+        end = (await reader.end_offsets([partition]))[partition]
+        await reader.assign({partition: 0})
+        while await reader.position(partition) < end:
+            found += (await reader.getmany(timeout=0.1)).get(partition, [])
+    return found
+
+
+async def buried(lanes: LaneLog, partition: int) -> list[tuple[int, str, int]]:
+    """Of each dead letter: the offset of its record, the reason, the attempts."""
+    said = [{name: value.decode() for name, value in letter.headers} for letter in await letters(lanes, partition)]
+    return [(int(s["afterturn_offset"]), s["afterturn_reason"], int(s["afterturn_attempts"])) for s in said]
+
+
+async def reached(member: Member, lanes: LaneLog, partition: int, end: int) -> None:
+    await member.until(lanes.shelves.reach({partition: end}))
+    await lanes.committed_is({partition: end})
+
+
+async def test_a_refused_record_becomes_a_dead_letter_alone_and_the_others_are_applied(lanes: LaneLog) -> None:
+    await lanes.fill({0: 30, 1: 30})
+    lanes.shelves.poison[9] = Refusal()
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 30)
+        await reached(member, lanes, 1, 30)
+    assert await buried(lanes, 0) == [(9, "refused", PATIENCE.bounds.attempts)]
+    assert await buried(lanes, 1) == [(9, "refused", PATIENCE.bounds.attempts)]
+    others = [offset for offset in range(30) if offset != 9]
+    assert lanes.shelves.applied[0] == lanes.shelves.applied[1] == others
+    await lanes.announced({0: others, 1: others})
+    assert [type(error) for _, error in member.told.reopenings] == [Buried, Buried]
+    assert (0, frozenset({9})) in lanes.shelves.heeded, "the next opening heals over it"
+
+
+async def test_the_first_record_and_two_in_a_row_become_dead_letters(lanes: LaneLog) -> None:
+    await lanes.fill({0: 12})
+    lanes.shelves.poison |= {0: Refusal(), 5: Refusal(), 6: Refusal()}
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 12)
+    assert [offset for offset, *_ in await buried(lanes, 0)] == [0, 5, 6]
+    assert lanes.shelves.applied[0] == [1, 2, 3, 4, 7, 8, 9, 10, 11]
+
+
+async def test_what_is_refused_while_nothing_is_well_is_never_given_up(lanes: LaneLog) -> None:
+    """The store refuses the smallest write, too: that says nothing of the record."""
+    await lanes.fill({0: 5})
+    lanes.shelves.poison[2] = Refusal()
+    lanes.shelves.disturb("count", 0, *[Retry("no space") for _ in range(30)])
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) == 30)
+        assert not await buried(lanes, 0)
+        lanes.shelves.poison.clear()
+        await reached(member, lanes, 0, 5)
+    assert lanes.shelves.applied[0] == [0, 1, 2, 3, 4]
+
+
+async def test_a_store_that_is_away_is_waited_for_and_no_record_is_blamed(lanes: LaneLog) -> None:
+    await lanes.fill({0: 5})
+    lanes.shelves.poison[2] = Retry("away", dependency="store")
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) == 4 * PATIENCE.bounds.attempts)
+        assert not await buried(lanes, 0)
+        lanes.shelves.poison.clear()
+        await reached(member, lanes, 0, 5)
+
+
+async def test_a_lane_waits_where_record_after_record_is_refused(lanes: LaneLog) -> None:
+    """Three records in a row are no publisher's fault: nothing more becomes a dead letter, until one is taken again."""
+    await lanes.fill({0: 10})
+    lanes.shelves.poison |= {offset: Refusal() for offset in range(2, 8)}
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.waitings) >= 2)
+        given_up = [offset for offset, *_ in await buried(lanes, 0)]
+        assert given_up == [2, 3, 4]
+        lanes.shelves.poison.clear()
+        lanes.shelves.poison |= {offset: Refusal() for offset in given_up}
+        await reached(member, lanes, 0, 10)
+    assert lanes.shelves.applied[0] == [0, 1, 5, 6, 7, 8, 9]
+    assert len(await buried(lanes, 0)) == 3
+    assert {partition for partition, _ in member.told.waitings} == {0}
+
+
+async def test_a_record_whose_parts_have_landed_is_never_given_up(lanes: LaneLog) -> None:
+    await lanes.fill({0: 5})
+    lanes.shelves.poison[2] = Refusal()
+    lanes.shelves.kept.add(2)
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) == 3 * PATIENCE.bounds.attempts)
+        lanes.shelves.poison.clear()
+        await reached(member, lanes, 0, 5)
+    assert not await buried(lanes, 0)
+    assert lanes.shelves.applied[0] == [0, 1, 2, 3, 4]
+
+
+async def test_what_was_announced_before_is_never_given_up(lanes: LaneLog) -> None:
+    """A store put back from a copy refuses what it once took: its outcome is told already."""
+    await lanes.fill({0: 5})
+    await lanes.commit(0, 4)
+    lanes.shelves.poison[2] = Refusal()
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) == 3 * PATIENCE.bounds.attempts)
+        lanes.shelves.poison.clear()
+        await reached(member, lanes, 0, 5)
+    assert not await buried(lanes, 0)
+    await lanes.announced({0: [4]})
+
+
+async def test_a_store_put_back_heals_over_what_was_given_up(lanes: LaneLog) -> None:
+    await lanes.fill({0: 8})
+    lanes.shelves.poison[3] = Refusal()
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 8)
+    lanes.shelves.put_back(0, 2)
+    lanes.shelves.poison.clear()
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 8)
+    assert lanes.shelves.applied[0] == [0, 1, 2, 4, 5, 6, 7], "given up is given up, though it would be taken now"
+    assert [offset for offset, *_ in await buried(lanes, 0)] == [3]
+    await lanes.announced({0: [0, 1, 2, 4, 5, 6, 7]})
+
+
+# Openings without progress
+
+
+async def dies(lanes: LaneLog, times: int, **changes: Any) -> None:
+    """Run groups that end by a mistake of ours, as a process does that is killed."""
+    for _ in range(times):
+        async with lanes.member(ending=ValueError, patience=PATIENCE, **changes) as member:
+            assert isinstance(await member.ended(), ValueError)
+
+
+async def test_a_record_that_ends_the_process_each_time_becomes_a_dead_letter(lanes: LaneLog) -> None:
+    await lanes.fill({0: 12})
+    lanes.shelves.poison[4] = ValueError("deadly")
+    await dies(lanes, 1)
+    assert lanes.shelves.checkpoints[0] == 0, "the batch of seven that it is in never lands"
+    await dies(lanes, SUSPECT_OPENINGS - 2)
+    assert lanes.shelves.checkpoints[0] == 0
+    await dies(lanes, 1)
+    assert lanes.shelves.checkpoints[0] > 0, "one record a batch: what stands before it lands"
+    at = lanes.shelves.checkpoints[0]
+    deaths = 0
+    while lanes.shelves.checkpoints[0] < 4:
+        await dies(lanes, 1)
+        deaths += 1
+        assert deaths < 3 * SUSPECT_OPENINGS, f"stuck at {at}"
+    while lanes.shelves.counts[0][1] < DEATHS:
+        await dies(lanes, 1)
+        deaths += 1
+        assert deaths < 6 * SUSPECT_OPENINGS
+    assert not await buried(lanes, 0)
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 12)
+    assert await buried(lanes, 0) == [(4, "crash", DEATHS)]
+    assert lanes.shelves.applied[0] == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+    assert lanes.shelves.counts[0] == (0, 0), "progress takes the counts back"
+
+
+async def test_only_what_was_alone_at_work_is_blamed(lanes: LaneLog) -> None:
+    """Another lane's deaths, however many, blame nobody who was not begun."""
+    await lanes.fill({0: 3, 1: 3})
+    lanes.shelves.counts[1] = (SUSPECT_OPENINGS + 5, DEATHS - 1)
+    gate = Gate()
+    lanes.shelves.disturb("write", 1, gate)
+    lanes.shelves.counts[0] = (SUSPECT_OPENINGS, 0)
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: gate.reached or lanes.shelves.checkpoints[0] > 0)
+        if gate.reached:
+            assert not lanes.shelves.applied[0], "one suspect lane at a time"
+            gate.open()
+        else:
+            await member.until(lambda: gate.reached)
+            gate.open()
+        await reached(member, lanes, 0, 3)
+        await reached(member, lanes, 1, 3)
+    assert not await buried(lanes, 0)
+    assert not await buried(lanes, 1)
+
+
+async def test_an_orderly_end_and_a_reopening_take_their_opening_back(lanes: LaneLog) -> None:
+    await lanes.fill({0: 3})
+    lanes.shelves.disturb("write", 0, *[Retry("away") for _ in range(1_000)])
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) >= 2)
+        assert lanes.shelves.counts[0] == (1, 0)
+        await member.end()
+    assert lanes.shelves.counts[0] == (0, 0)
+
+
+async def test_a_death_is_counted(lanes: LaneLog) -> None:
+    await lanes.fill({0: 3})
+    lanes.shelves.poison[1] = ValueError("a mistake of ours")
+    await dies(lanes, 2)
+    assert lanes.shelves.counts[0] == (2, 0)
+
+
+async def test_a_fenced_lane_leaves_the_count_to_its_follower(lanes: LaneLog) -> None:
+    await lanes.fill({0: 3})
+    lanes.shelves.disturb("write", 0, ForeignWrite(0, 0, 1))
+    seen: list[tuple[int, int]] = []
+
+    async def look(_: object) -> None:
+        seen.append(lanes.shelves.counts[0])
+
+    lanes.shelves.disturb("write", 0, look)
+    async with lanes.member(patience=PATIENCE) as member:
+        await reached(member, lanes, 0, 3)
+    assert seen == [(2, 0)]
+
+
+# Offsets that were moved
+
+
+async def test_a_committed_offset_that_was_set_back_publishes_nothing_twice(lanes: LaneLog) -> None:
+    """Replayed from the start: only the last batch, which a crash may have kept from being told, is told again."""
+    await lanes.fill({0: 20})
+    async with lanes.member() as member:
+        await reached(member, lanes, 0, 20)
+    await lanes.commit(0, 0)
+    async with lanes.member() as member:
+        await lanes.committed_is({0: 20})
+    assert [(p, committed) for p, committed, _ in member.told.moves] == [(0, 0)]
+    assert lanes.shelves.applied[0] == list(range(20))
+    told = lanes.shelves.previous[0]
+    assert told >= 13, "all but the last batch"
+    await lanes.announced({0: [*range(20), *range(told, 20)]})
+
+
+async def test_a_store_is_made_anew_from_a_log_without_telling_it_again(lanes: LaneLog) -> None:
+    await lanes.fill({0: 9, 1: 4})
+    async with lanes.member(rebuild=True) as member:
+        await reached(member, lanes, 0, 9)
+        await reached(member, lanes, 1, 4)
+        await lanes.announced({0: [], 1: []})
+        await lanes.fill({0: 2})
+        await reached(member, lanes, 0, 11)
+    assert lanes.shelves.applied[0] == list(range(11))
+    await lanes.announced({0: [9, 10], 1: []})
+
+
+async def test_a_rebuild_leaves_a_store_that_has_a_checkpoint_as_it_is(lanes: LaneLog) -> None:
+    await lanes.fill({0: 9})
+    lanes.shelves.checkpoints[0] = 4
+    async with lanes.member(rebuild=True) as member:
+        await reached(member, lanes, 0, 9)
+    assert lanes.shelves.applied[0] == [4, 5, 6, 7, 8]
+    await lanes.announced({0: [4, 5, 6, 7, 8]})
+
+
+@pytest.mark.parametrize(("committed", "checkpoint", "applied"), [(2, 3, [5, 6, 7]), (6, 3, [5, 6, 7]), (2, 6, [6, 7])])
+async def test_a_gap_is_accepted_where_an_operator_says_so(
+    lanes: LaneLog, committed: int, checkpoint: int, applied: list[int]
+) -> None:
+    await lanes.fill({1: 8})
+    await lanes.commit(1, committed)
+    lanes.shelves.checkpoints[1] = checkpoint
+    await lanes.log.cut(1, 5)
+    async with lanes.member(ending=LogCut) as member:
+        error = await member.ended()
+    assert isinstance(error, LogCut)
+    assert "--accept-gap" in str(error)
+    async with lanes.member(accept_gap=True) as member:
+        await reached(member, lanes, 1, 8)
+    assert lanes.shelves.applied[1] == applied
+    await lanes.announced({1: [offset for offset in (5, 6, 7) if offset >= committed]})
+
+
+async def test_more_records_are_waited_for_where_that_is_set(lanes: LaneLog) -> None:
+    """A batch is taken once the wait is over, with all that came meanwhile."""
+    async with lanes.member(wait=0.5) as member:
+        await member.until(lambda: 0 in member.group.taking)
+        await asyncio.gather(*(lanes.fill({0: 1}) for _ in range(3)))
+        await reached(member, lanes, 0, 3)
+    assert [batch.next for batch in member.told.batches[0]] == [3]
+
+
+def test_the_bounds_are_what_the_docs_say() -> None:
+    assert Bounds() == Bounds(attempts=5, in_a_row=3)
+    assert (SUSPECT_OPENINGS, DEATHS) == (3, 3)
