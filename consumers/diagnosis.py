@@ -15,6 +15,7 @@ from afterturn.consumers.store.read import ReadStore
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.schemas.ids import position_of
+from afterturn.streams.dead_letters import REASON, is_letter
 from afterturn.streams.kafka import Admin, KafkaSettings, LogReader
 from afterturn.streams.topics import create_or_check, plans
 
@@ -119,7 +120,7 @@ class Doctor:
                 await reader.assign(positions)
                 while any(positions[p] < ends[p] for p in positions):
                     for records in (await reader.getmany(timeout=0.5)).values():
-                        reasons.update(dict(r.headers).get("afterturn_reason", b"?").decode() for r in records)
+                        reasons.update(dict(r.headers)[REASON].decode() for r in records if is_letter(r))
                     positions = {p: await reader.position(p) for p in positions}
         return dead_letters_of(reasons)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from afterturn.consumers.cli import (
     asking,
     commanding,
+    dead_letters,
     developing,
     diagnosing,
     evaluating,
@@ -45,7 +46,18 @@ def _afterturn(
     """Long-term memory for AI agents: turns in over Kafka, memories in Qdrant, recall in milliseconds."""
 
 
-for group in (developing, services, preparing, publishing, asking, watching, commanding, diagnosing, evaluating):
+for group in (
+    developing,
+    services,
+    preparing,
+    publishing,
+    asking,
+    watching,
+    commanding,
+    dead_letters,
+    diagnosing,
+    evaluating,
+):
     group.register(app)
 plain(app)
 

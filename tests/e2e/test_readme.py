@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 import pytest
 
 from afterturn.consumers.dev.stack import Addresses
+from afterturn.streams.partitioner import Partitioner, partition_for
 
 ROOT = Path(__file__).resolve().parents[2]
 README, FROM_AN_AGENT = ROOT / "README.md", ROOT / "docs" / "from-an-agent.md"
+DEAD_LETTERS = ROOT / "docs" / "dead-letters.md"
 
 
 class Reader:
@@ -101,6 +104,44 @@ def test_from_an_agent(stack: Addresses, tmp_path: Path) -> None:
 
     events = reader.python(subscribing).splitlines()
     assert sum(" ada memory.recorded.v1" in line for line in events) >= 4
+
+
+def test_dead_letters(stack: Addresses, tmp_path: Path) -> None:
+    """A publisher with another partitioner, and what the page says helps."""
+    tenant = next(n for i in range(100) if (n := f"astray-{i}") and _partition(n, "crc32") != _partition(n, "murmur2"))
+    astray = published_elsewhere(tenant)
+    reader = Reader(DEAD_LETTERS, stack, tmp_path)
+    assert reader.python(astray).startswith("0-")
+    listing, replaying = reader.blocks("sh")
+    deadline = time.monotonic() + 30
+    while tenant not in reader.shell(listing):
+        assert time.monotonic() < deadline
+    said = reader.shell(replaying)
+    assert "1 dead letter would be replayed" in said
+    assert "1 dead letter replayed" in said
+    recorded = ["afterturn", "events", "--tenant", tenant, "--type", "memory.recorded"]
+    while "added 1" not in reader.run(*recorded):
+        assert time.monotonic() < deadline
+
+
+def _partition(tenant: str, partitioner: Partitioner) -> int:
+    return partition_for(tenant.encode(), 12, partitioner)
+
+
+def published_elsewhere(tenant: str) -> str:
+    """A program that publishes a turn as librdkafka's clients do by default."""
+    turn = {
+        "tenant": tenant,
+        "thread": "t",
+        "turn_id": "1",
+        "occurred_at": "2026-05-08T13:56:00Z",
+        "messages": [{"role": "user", "content": "The boat is called Nightjar."}],
+    }
+    return (
+        "import asyncio\nfrom afterturn.streams import TurnPublisher\n"
+        f"async def main():\n    async with TurnPublisher(partitioner='crc32') as p:\n"
+        f"        print(await p.publish({turn!r}))\nasyncio.run(main())"
+    )
 
 
 def test_the_answer_that_is_shown_is_one(stack: Addresses, tmp_path: Path) -> None:

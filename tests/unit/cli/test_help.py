@@ -9,7 +9,7 @@ from afterturn.consumers.cli.app import app
 
 COMMANDS = (
     "dev", "demo", "recorder", "recall", "init", "publish", "ask", "events", "tenants", "forget", "erase", "doctor",
-    "evaluate locomo",
+    "evaluate locomo", "dead-letters list", "dead-letters show", "dead-letters replay", "dead-letters drop",
 )  # fmt: skip
 WIDE = {"COLUMNS": "160", "TERM": "dumb", "NO_COLOR": "1"}
 

@@ -40,7 +40,7 @@ def commands() -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_commands_exist(page: Path) -> None:
     for block in blocks(page, "sh"):
-        for name in re.findall(r"(?:^|[\s=])afterturn ([a-z]+)", block, re.MULTILINE):
+        for name in re.findall(r"(?:^|[\s=])afterturn ([a-z][a-z-]*)", block, re.MULTILINE):
             assert name in commands(), f"{page.name} names afterturn {name}"
     for target in re.findall(r"`make ([a-z]+)", page.read_text()):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), f"{page.name}: make {target}"
