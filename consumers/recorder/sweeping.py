@@ -57,7 +57,7 @@ class Sweepable(Protocol):
         ...
 
     async def tails(
-        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False, above: int | None = None
     ) -> dict[str, dict[str, Memory]]:
         """Each tenant's lowest-ranked memories, or episodes, lowest first."""
         ...
@@ -121,15 +121,38 @@ async def _cascade(store: Sweepable, tenant: str, rev: int, put: Put, size: int)
 
 
 async def _evict(store: Sweepable, wanted: Sweep, put: Put, size: int) -> Swept:
-    tenant, rev = wanted.arrival.tenant, wanted.arrival.rev
-    while True:
-        swept = await _swept(store.selections, tenant, rev, size)
-        episodes, memories = to_evict(wanted, swept)
-        count = min(size, episodes or memories)
-        if not count:
-            return swept
-        tail = (await store.tails({tenant: count}, MAX_REV, episodes=episodes > 0))[tenant]
-        await put([PointWrite(id_, tombstone(memory, rev, "evicted")) for id_, memory in tail.items()])
+    episodes, memories = to_evict(wanted)
+    last = await _evict_lowest(store, wanted, put, size, episodes, last_episode=None)
+    await _evict_lowest(store, wanted, put, size, memories, last_episode=last)
+    return await _swept(store.selections, wanted.arrival.tenant, wanted.arrival.rev, size)
+
+
+async def _evict_lowest(
+    store: Sweepable, wanted: Sweep, put: Put, size: int, count: int, *, last_episode: int | None
+) -> int:
+    """Evict so many episodes, or after the ``last_episode`` so many memories; the highest rank that left.
+
+    Which those are is read from their ranks alone, with what has left already in its old place: an interrupted sweep,
+    and another owner's of the same command, choose the same.
+    """
+    tenant, rev, above = wanted.arrival.tenant, wanted.arrival.rev, -1
+    while count > 0:
+        asked = {tenant: size if last_episode is not None else min(size, count)}
+        tail = (await store.tails(asked, rev, episodes=last_episode is None, above=above))[tenant]
+        if not tail:
+            break
+        above = max(memory.evict_key or 0 for memory in tail.values())
+        left = {i: m for i, m in tail.items() if not _left_before(m, last_episode)}
+        chosen = dict(list(left.items())[:count])
+        count -= len(chosen)
+        writes = [PointWrite(i, tombstone(memory, rev, "evicted")) for i, memory in chosen.items() if memory.rev < rev]
+        if writes:
+            await put(writes)
+    return above
+
+
+def _left_before(memory: Memory, last_episode: int | None) -> bool:
+    return last_episode is not None and memory.kind == "episodic" and (memory.evict_key or 0) <= last_episode
 
 
 async def _erase(store: Sweepable, wanted: Sweep, put: Put, size: int) -> Swept:

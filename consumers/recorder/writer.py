@@ -24,6 +24,7 @@ from afterturn.schemas.commands import Collect
 from afterturn.schemas.ids import rev_of
 from afterturn.schemas.points import Checkpoint
 from afterturn.schemas.settings import FoldSettings
+from afterturn.streams.errors import ForeignWrite
 from afterturn.streams.lanes.seam import Applied, Start
 from afterturn.streams.records import OutRecord, Record
 
@@ -99,16 +100,23 @@ class PartitionWriter:
         """What makes a record a dead letter; nothing where it was applied before, or a part of it has landed.
 
         A collection is never given up: it is our own command, and what it has deleted leaves no trace to see.
+
+        Raises:
+            ForeignWrite: another owner has moved the checkpoint.
         """
         item = decode(record, self._fold)
         arrival = item.arrival if isinstance(item, Rejected) else item
         if item.rev < self._at or (arrival is not None and isinstance(arrival.command, Collect)):
             return ()
         tenants = {arrival.tenant} if arrival is not None and arrival.tenant else set[str]()
-        _, landed = await self._store.landing(self._partition, tenants, item.rev)
+        await self._store.settle(self._partition)  # what has reached the store before is there whole, then
+        checkpoint, landed = await self._store.landing(self._partition, tenants, item.rev)
+        if checkpoint is None or checkpoint.next != self._at:
+            raise ForeignWrite(self._partition, self._at, checkpoint.next if checkpoint else None)
         if landed:
             return ()
-        return self._announcer.bury(item, given_up(reason), detail_type, attempts)
+        fault = item.fault if isinstance(item, Rejected) else given_up(reason)
+        return self._announcer.bury(item, fault, detail_type, attempts)
 
     def collect(self, log_start: int, now_ms: int) -> OutRecord | None:
         """A look at where the log begins; the collection to publish, once that has been long enough ago."""

@@ -83,11 +83,16 @@ def unwritten(previous: int, next_: int) -> Filter:
     return one_of(checkpoint, bounds("rev", lt=next_))
 
 
-def tail(tenant: str, first_rev: int, *, episodes: bool = False) -> Filter:
-    """A tenant's memories (or episodes) that may have to leave, and those from ``first_rev`` on whatever they are."""
+def tail(tenant: str, first_rev: int, *, episodes: bool = False, above: int | None = None) -> Filter:
+    """A tenant's memories (or episodes) that may have to leave, and those from ``first_rev`` on whatever they are.
+
+    ``above``: only what ranks higher than this ``evict_key``.
+    """
     leaving = all_of(live(), not_pinned())
-    kind = [match("kind", "episodic")] if episodes else []
-    return all_of(tenant_is(tenant), match("point", "memory"), one_of(leaving, bounds("rev", gte=first_rev)), *kind)
+    further = [match("kind", "episodic")] if episodes else []
+    if above is not None:
+        further.append(bounds("evict_key", gte=above + 1))
+    return all_of(tenant_is(tenant), match("point", "memory"), one_of(leaving, bounds("rev", gte=first_rev)), *further)
 
 
 def landed(checkpoint: str, tenants: Iterable[str], first_rev: int) -> Filter:

@@ -83,17 +83,21 @@ class WriteStore:
         return await points.read_points(self._client, ids)
 
     async def tails(
-        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False, above: int | None = None
     ) -> dict[str, dict[str, Memory]]:
         """For each tenant, its ``wanted`` lowest-ranked memories (or episodes), lowest first; one batched read for all.
 
         They are the live ones that aren't pinned, and those with rev ≥ ``first_rev`` whatever their state: an
-        interrupted write may have left them, and ``plan`` reads them as what they were.
+        interrupted write may have left them, and ``plan`` reads them as what they were. ``above``: only those that rank
+        higher than this ``evict_key``.
         """
         asked = {tenant: count for tenant, count in wanted.items() if count > 0}
         if not asked:
             return {}
-        searches = [_tail(filters.tail(tenant, first_rev, episodes=episodes), count) for tenant, count in asked.items()]
+        searches = [
+            _tail(filters.tail(tenant, first_rev, episodes=episodes, above=above), count)
+            for tenant, count in asked.items()
+        ]
         answers = await self._client.post("reading tails", "/query/batch", {"searches": searches})
         return {tenant: points.memories(answer["points"]) for tenant, answer in zip(asked, answers, strict=True)}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from afterturn.streams.errors import BrokerUnavailable, Retry
+from afterturn.streams.errors import BrokerUnavailable, LogCut, Retry
 from afterturn.streams.kafka import (
     GroupConsumer,
     GroupTiming,
@@ -146,6 +146,9 @@ class LaneGroup:
         except BrokerUnavailable:
             found = {}  # nothing was passed over: the next poll goes on
             await asyncio.sleep(self._settings.poll)
+        except LogCut as error:
+            found = {}
+            self._lose(error)
         self._pulse.beat()
         for partition, records in found.items():
             if (keeper := self._keepers.get(partition)) is not None:
@@ -153,6 +156,17 @@ class LaneGroup:
         for keeper in list(self._keepers.values()):
             keeper.raise_failure()
             self._steer(keeper)
+
+    def _lose(self, error: LogCut) -> None:
+        """Open a lane anew whose position the log no longer holds; a partition that is no longer ours is another's.
+
+        Raises:
+            LogCut: it says nothing of the partition.
+        """
+        if error.partition < 0:
+            raise error
+        if (keeper := self._keepers.get(error.partition)) is not None:
+            keeper.lost(error)
 
     def _steer(self, keeper: Keeper) -> None:
         """Seek, pause and resume: only here, so that no record read before a seek is ever taken for one after it."""

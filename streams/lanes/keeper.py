@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from afterturn.streams.backoff import Backoff
-from afterturn.streams.errors import Buried, CommitUnknown, Fenced, ForeignWrite, Refused, Reopen, Retry, Stop
+from afterturn.streams.errors import Buried, CommitUnknown, Fenced, ForeignWrite, LogCut, Refused, Reopen, Retry, Stop
 from afterturn.streams.lanes.caution import BOUNDS, Bounds, Caution
 from afterturn.streams.lanes.lane import Lane, Offsets, Opened
 from afterturn.streams.lanes.queue import LaneQueue
@@ -30,6 +30,13 @@ class Patience:
     fenced: float = 10.0
     own_fault: float = 60.0
     bounds: Bounds = BOUNDS
+
+
+class PositionLost(Reopen):
+    """The log was cut beyond where this process was reading: while it stood still, others may have gone on."""
+
+    def __init__(self, error: LogCut) -> None:
+        super().__init__(f"Partition {error.partition} is read anew: the log no longer holds offset {error.wanted}.")
 
 
 class Keeper:
@@ -66,6 +73,11 @@ class Keeper:
         """Take records that were read; while the lane isn't open they are dropped and read again later."""
         if self.taking:
             self.queue.offer(records)
+
+    def lost(self, error: LogCut) -> None:
+        """The log no longer holds what the consumer was to read next: the opening finds out whether that is a gap."""
+        if self.taking:
+            self.queue.fail(PositionLost(error))
 
     def sought(self) -> None:
         """The consumer stands at ``wanted``: what comes next is the lane's."""

@@ -70,6 +70,17 @@ class Home:
         return f"{self.group}-{self.topic}-{self.partition}"
 
 
+class Condemned(Retry):
+    """A record is about to be given up, once no earlier owner of its partition can be writing it any more."""
+
+    def __init__(self, partition: int, offset: int, wait: float) -> None:
+        super().__init__(
+            f"The record at offset {offset} of partition {partition} ended the process {DEATHS} times; it becomes a "
+            f"dead letter in {wait:.0f} s.",
+            dependency="record",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """Where a lane starts: ``committed`` is what it made of what it found, ``found``.
@@ -105,6 +116,7 @@ class Lane:
         self._progressed = True
         self._offsets: Offsets | None = None
         self._look_at = 0.0
+        self._opened_at = 0.0
 
     async def open(self, offsets: Offsets) -> Opened:
         """Take the partition over; where to read from.
@@ -132,7 +144,7 @@ class Lane:
         if checkpoint < committed:
             self._writer.heed(await offsets.buried(partition, range(checkpoint, committed), start.time_ms))
         # (5) read from whichever is earlier.
-        self._committed, self._offsets = committed, offsets
+        self._committed, self._offsets, self._opened_at = committed, offsets, monotonic()
         return Opened(min(committed, checkpoint), checkpoint, committed, found, start, why)
 
     async def step(self, queue: LaneQueue, most: int) -> tuple[Applied, float]:
@@ -168,12 +180,14 @@ class Lane:
     async def bury(self, record: Record, reason: str, detail_type: str, attempts: int) -> None:
         """Make a record a dead letter, committed in Kafka before anything is in the store.
 
-        Returns where it can't be given up any more: it was announced before, or a part of it has landed.
+        Returns where it can't be given up: it was announced before, a part of it has landed, or an earlier owner may
+        still be writing it, who is a zombie for up to the zombie bound, and whose write travels as long.
 
         Raises:
             Buried: it is one now: open anew, and heal over it.
+            Retry, Reopen: as the writer and the producer say.
         """
-        if record.offset < self._committed:
+        if record.offset < self._committed or self._until_alone > 0:
             return
         outgoing = await self._writer.bury(record, reason, detail_type, attempts)
         if outgoing:
@@ -190,6 +204,11 @@ class Lane:
                         await self._writer.count(max(0, self._start.opens - 1), self._start.begun)
         finally:
             await self._producer.close()
+
+    @property
+    def _until_alone(self) -> float:
+        """Seconds until no earlier owner of the partition can write any more."""
+        return self._opened_at + 2 * self._pulse.bound - monotonic()
 
     async def _reconciled(self, start: Start, found: int | None, first: int, last: int) -> tuple[int, int, str | None]:
         """The checkpoint and the committed offset as this lane goes on from them, and why the latter was moved."""
@@ -224,6 +243,8 @@ class Lane:
     async def _apply_alone(self, record: Record) -> Applied:
         async with self._turnstile:
             if self._start.begun >= DEATHS:
+                if (wait := self._until_alone) > 0:
+                    raise Condemned(self._home.partition, record.offset, wait)
                 await self.bury(record, "crash", "Crash", self._start.begun)
             await self._writer.count(self._start.opens, self._start.begun + 1)
             return await self._writer.apply([record], self._still_ours)

@@ -28,6 +28,11 @@ class Pulse:
         self._gaps = 0
 
     @property
+    def bound(self) -> float:
+        """The zombie bound, in seconds."""
+        return self._bound
+
+    @property
     def gaps(self) -> int:
         """How often a beat came later than the bound."""
         return self._gaps + (self._clock() - self._last > self._bound)

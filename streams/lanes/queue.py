@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from afterturn.streams.errors import Reopen
 from afterturn.streams.records import Record
 
 
@@ -27,6 +28,7 @@ class LaneQueue:
         self._records: deque[Record] = deque()
         self._bytes = 0
         self._filled = asyncio.Event()
+        self._failure: Reopen | None = None
 
     def __len__(self) -> int:
         return len(self._records)
@@ -52,22 +54,33 @@ class LaneQueue:
         """The first records, at most ``count``, once there is one, and ``wait`` seconds later; they stay.
 
         They are let go of by ``drop_below``.
+
+        Raises:
+            Reopen: nothing more comes, as ``fail`` has said.
         """
         await self._filled.wait()
+        if self._failure is not None:
+            raise self._failure
         if wait and len(self._records) < count:
             await asyncio.sleep(wait)
         return list(islice(self._records, count))
+
+    def fail(self, error: Reopen) -> None:
+        """Nothing more comes: whoever waits, or looks next, is told why."""
+        self._failure = error
+        self._filled.set()
 
     def drop_below(self, offset: int) -> None:
         """Let go of all records below an offset."""
         while self._records and self._records[0].offset < offset:
             self._bytes -= _size(self._records.popleft())
-        if not self._records:
+        if not self._records and self._failure is None:
             self._filled.clear()
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Let go of everything, and begin anew."""
         self._records.clear()
+        self._failure = None
         self._bytes = 0
         self._filled.clear()
 

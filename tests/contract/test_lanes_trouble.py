@@ -15,6 +15,8 @@ from afterturn.streams.lanes.caution import DEATHS, SUSPECT_OPENINGS, Bounds
 from afterturn.streams.lanes.keeper import Patience
 
 QUICK = Backoff(first=0.01, cap=0.05)
+SOON = 1.5
+"""A short zombie bound: nothing is given up before twice as much has passed since the opening."""
 PATIENCE = Patience(retry=QUICK, refused=QUICK, reopen=QUICK, own_fault=0.3)
 
 
@@ -50,7 +52,7 @@ async def reached(member: Member, lanes: LaneLog, partition: int, end: int) -> N
 async def test_a_refused_record_becomes_a_dead_letter_alone_and_the_others_are_applied(lanes: LaneLog) -> None:
     await lanes.fill({0: 30, 1: 30})
     lanes.shelves.poison[9] = Refusal()
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 30)
         await reached(member, lanes, 1, 30)
     assert await buried(lanes, 0) == [(9, "refused", PATIENCE.bounds.attempts)]
@@ -62,10 +64,20 @@ async def test_a_refused_record_becomes_a_dead_letter_alone_and_the_others_are_a
     assert (0, frozenset({9})) in lanes.shelves.heeded, "the next opening heals over it"
 
 
+async def test_nothing_is_given_up_while_an_earlier_owner_may_be_writing_it(lanes: LaneLog) -> None:
+    await lanes.fill({0: 5})
+    lanes.shelves.poison[2] = Refusal()
+    async with lanes.member(zombie_bound=3_600.0, patience=PATIENCE) as member:
+        await member.until(lambda: len(member.told.retries) == 3 * PATIENCE.bounds.attempts)
+        assert not await buried(lanes, 0)
+        lanes.shelves.poison.clear()
+        await reached(member, lanes, 0, 5)
+
+
 async def test_the_first_record_and_two_in_a_row_become_dead_letters(lanes: LaneLog) -> None:
     await lanes.fill({0: 12})
     lanes.shelves.poison |= {0: Refusal(), 5: Refusal(), 6: Refusal()}
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 12)
     assert [offset for offset, *_ in await buried(lanes, 0)] == [0, 5, 6]
     assert lanes.shelves.applied[0] == [1, 2, 3, 4, 7, 8, 9, 10, 11]
@@ -76,7 +88,7 @@ async def test_what_is_refused_while_nothing_is_well_is_never_given_up(lanes: La
     await lanes.fill({0: 5})
     lanes.shelves.poison[2] = Refusal()
     lanes.shelves.disturb("count", 0, *[Retry("no space") for _ in range(30)])
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.retries) == 30)
         assert not await buried(lanes, 0)
         lanes.shelves.poison.clear()
@@ -87,7 +99,7 @@ async def test_what_is_refused_while_nothing_is_well_is_never_given_up(lanes: La
 async def test_a_store_that_is_away_is_waited_for_and_no_record_is_blamed(lanes: LaneLog) -> None:
     await lanes.fill({0: 5})
     lanes.shelves.poison[2] = Retry("away", dependency="store")
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.retries) == 4 * PATIENCE.bounds.attempts)
         assert not await buried(lanes, 0)
         lanes.shelves.poison.clear()
@@ -98,7 +110,7 @@ async def test_a_lane_waits_where_record_after_record_is_refused(lanes: LaneLog)
     """Three records in a row are no publisher's fault: nothing more becomes a dead letter, until one is taken again."""
     await lanes.fill({0: 10})
     lanes.shelves.poison |= {offset: Refusal() for offset in range(2, 8)}
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.waitings) >= 2)
         given_up = [offset for offset, *_ in await buried(lanes, 0)]
         assert given_up == [2, 3, 4]
@@ -114,7 +126,7 @@ async def test_a_record_whose_parts_have_landed_is_never_given_up(lanes: LaneLog
     await lanes.fill({0: 5})
     lanes.shelves.poison[2] = Refusal()
     lanes.shelves.kept.add(2)
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.retries) == 3 * PATIENCE.bounds.attempts)
         lanes.shelves.poison.clear()
         await reached(member, lanes, 0, 5)
@@ -127,7 +139,7 @@ async def test_what_was_announced_before_is_never_given_up(lanes: LaneLog) -> No
     await lanes.fill({0: 5})
     await lanes.commit(0, 4)
     lanes.shelves.poison[2] = Refusal()
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.retries) == 3 * PATIENCE.bounds.attempts)
         lanes.shelves.poison.clear()
         await reached(member, lanes, 0, 5)
@@ -138,11 +150,11 @@ async def test_what_was_announced_before_is_never_given_up(lanes: LaneLog) -> No
 async def test_a_store_put_back_heals_over_what_was_given_up(lanes: LaneLog) -> None:
     await lanes.fill({0: 8})
     lanes.shelves.poison[3] = Refusal()
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 8)
     lanes.shelves.put_back(0, 2)
     lanes.shelves.poison.clear()
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 8)
     assert lanes.shelves.applied[0] == [0, 1, 2, 4, 5, 6, 7], "given up is given up, though it would be taken now"
     assert [offset for offset, *_ in await buried(lanes, 0)] == [3]
@@ -155,7 +167,7 @@ async def test_a_store_put_back_heals_over_what_was_given_up(lanes: LaneLog) -> 
 async def dies(lanes: LaneLog, times: int, **changes: Any) -> None:
     """Run groups that end by a mistake of ours, as a process does that is killed."""
     for _ in range(times):
-        async with lanes.member(ending=ValueError, patience=PATIENCE, **changes) as member:
+        async with lanes.member(ending=ValueError, zombie_bound=SOON, patience=PATIENCE, **changes) as member:
             assert isinstance(await member.ended(), ValueError)
 
 
@@ -179,7 +191,7 @@ async def test_a_record_that_ends_the_process_each_time_becomes_a_dead_letter(la
         deaths += 1
         assert deaths < 6 * SUSPECT_OPENINGS
     assert not await buried(lanes, 0)
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 12)
     assert await buried(lanes, 0) == [(4, "crash", DEATHS)]
     assert lanes.shelves.applied[0] == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
@@ -193,7 +205,7 @@ async def test_only_what_was_alone_at_work_is_blamed(lanes: LaneLog) -> None:
     gate = Gate()
     lanes.shelves.disturb("write", 1, gate)
     lanes.shelves.counts[0] = (SUSPECT_OPENINGS, 0)
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: gate.reached or lanes.shelves.checkpoints[0] > 0)
         if gate.reached:
             assert not lanes.shelves.applied[0], "one suspect lane at a time"
@@ -210,7 +222,7 @@ async def test_only_what_was_alone_at_work_is_blamed(lanes: LaneLog) -> None:
 async def test_an_orderly_end_and_a_reopening_take_their_opening_back(lanes: LaneLog) -> None:
     await lanes.fill({0: 3})
     lanes.shelves.disturb("write", 0, *[Retry("away") for _ in range(1_000)])
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await member.until(lambda: len(member.told.retries) >= 2)
         assert lanes.shelves.counts[0] == (1, 0)
         await member.end()
@@ -233,7 +245,7 @@ async def test_a_fenced_lane_leaves_the_count_to_its_follower(lanes: LaneLog) ->
         seen.append(lanes.shelves.counts[0])
 
     lanes.shelves.disturb("write", 0, look)
-    async with lanes.member(patience=PATIENCE) as member:
+    async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:
         await reached(member, lanes, 0, 3)
     assert seen == [(2, 0)]
 
@@ -293,6 +305,25 @@ async def test_a_gap_is_accepted_where_an_operator_says_so(
         await reached(member, lanes, 1, 8)
     assert lanes.shelves.applied[1] == applied
     await lanes.announced({1: [offset for offset in (5, 6, 7) if offset >= committed]})
+
+
+async def test_a_lane_whose_position_was_cut_off_opens_anew_and_another_went_on(lanes: LaneLog) -> None:
+    """It stood still while another folded all in, and the log was cut behind that one."""
+    await lanes.fill({1: 20})
+    gate = Gate()
+    lanes.shelves.disturb("write", 1, gate)
+    async with lanes.member(patience=PATIENCE) as member:
+        await member.until(lambda: gate.reached)
+        member.group._consumer.seek(1, 2)
+        await lanes.commit(1, 20)
+        lanes.shelves.put_back(1, 20)
+        await lanes.log.cut(1, 15)
+        await member.polls()
+        gate.open()
+        await member.until(lambda: (1, 20, 20) in member.told.openings)
+        await lanes.fill({1: 3})
+        await reached(member, lanes, 1, 23)
+    assert lanes.shelves.applied[1][-3:] == [20, 21, 22]
 
 
 async def test_more_records_are_waited_for_where_that_is_set(lanes: LaneLog) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from pydantic import ValidationError
-from simulation.simulated_world import LIMITS, MIX, Points, World, check, check_end, folded, lane
+from simulation.simulated_world import LIMITS, MIX, ZOMBIE_BOUND, Points, World, check, check_end, folded, lane
 from support.memory_store import ALL_RULES, MemoryStore, Rules
 from support.turn_logs import PARTITION, draw_log
 
@@ -48,7 +48,9 @@ def make_world(seed: int, rules: Rules = ALL_RULES) -> World:
     rng = Random(seed)
     log = draw_log(rng, rng.randint(6, 18), MIX, first=0)
     store = MemoryStore(rng=rng, rules=rules, scheduled=True, trouble=rng.choice((0, 0, 5, 30)))
-    return World(rng, log, store, *folded(log))
+    flaky = rng.choice((0, 0.1, 0.3))
+    doomed = frozenset(record.offset for record in log if rng.random() < flaky)
+    return World(rng, log, store, *folded(log), doomed=doomed, heeds_zombies=rules.zombie_bound)
 
 
 def run(seed: int, rules: Rules = ALL_RULES, *, restore: bool = False, steps: int = 2_500) -> World:
@@ -72,6 +74,8 @@ def _interleave(world: World, steps: int, *, restore: bool) -> None:
     copy: _Copy | None = None
     try:
         for step in range(steps):
+            world.now += 1
+            world.store.arrive(world.now, ZOMBIE_BOUND)
             if not actors or names < together or rng.random() < restless:
                 actors.append(_Actor(lane(world, names)))
                 names += 1
@@ -130,6 +134,7 @@ def _drain(world: World) -> None:
     last = lane(world, sys.maxsize)
     try:
         for _ in range(3_000):
+            world.now += 1
             world.store.step()
             check(world)
             last.send(None)

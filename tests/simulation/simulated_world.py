@@ -21,7 +21,7 @@ from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.embedder import Embedded
 from afterturn.schemas.points import Memory, StoredPoint, TenantState
 from afterturn.schemas.settings import FoldSettings
-from afterturn.streams.errors import Reopen, Retry
+from afterturn.streams.errors import Buried, Reopen, Retry
 from afterturn.streams.records import OutRecord, Record
 from afterturn.streams.topics import TopicNames
 
@@ -47,18 +47,30 @@ class Flat:
         """Nothing is open."""
 
 
+ZOMBIE_BOUND = 40
+"""Steps of a run after which a lane that was paused reopens before it writes; a write travels no longer."""
+
+
+class Stale(Reopen):
+    """The lane was paused for longer than the zombie bound."""
+
+
 @dataclass
 class Kafka:
-    """What the log's side knows: who may commit, how far it is, and what was published."""
+    """What the log's side knows: who may commit, how far it is, what was published, and what was given up."""
 
     owner: int = -1
     committed: int = 0
     published: list[tuple[int, OutRecord]] = field(default_factory=list)
+    dead: set[int] = field(default_factory=set)
 
 
 @dataclass
 class World:
-    """One run: the log, the store, the lanes, and what the fold of every prefix of the log is."""
+    """One run: the log, the store, the lanes, and what the fold of every prefix of the log is.
+
+    ``doomed`` are the offsets of records that some lanes find refused; ``now`` counts steps.
+    """
 
     rng: Random
     log: list[Record]
@@ -66,6 +78,9 @@ class World:
     states: list[Points]
     announced: list[tuple[int, OutRecord]]
     kafka: Kafka = field(default_factory=Kafka)
+    doomed: frozenset[int] = frozenset()
+    heeds_zombies: bool = True
+    now: int = 0
     reopened: int = 0
     checked: int = -1
 
@@ -77,8 +92,34 @@ class World:
         announcer = Announcer(TopicNames(), SETTINGS)
         return PartitionWriter(PARTITION, cast("WriteStore", self.store), Flat(), SETTINGS, announcer, LIMITS)
 
+    def give_up(self, offset: int, outgoing: Sequence[OutRecord]) -> None:
+        """Commit a record as a dead letter: from here on the log folds to something else."""
+        self.kafka.dead.add(offset)
+        self.kafka.published += [(offset, out) for out in outgoing]
+        self.kafka.committed = max(self.kafka.committed, offset + 1)
+        self.states, self.announced = folded(self.log, dead=frozenset(self.kafka.dead))
+        self.checked = -1
+
 
 # The lanes
+
+
+class _Beat:
+    """When a lane last polled, as it believes: it polls whenever it goes on."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._last = self.opened = world.now
+        self._stale = False
+
+    def polls(self) -> None:
+        self._stale = self._stale or self._world.now - self._last > ZOMBIE_BOUND
+        self._last = self._world.now
+
+    def still_ours(self) -> None:
+        self.polls()
+        if self._stale and self._world.heeds_zombies:
+            raise Stale
 
 
 async def lane(world: World, name: int) -> None:
@@ -86,11 +127,11 @@ async def lane(world: World, name: int) -> None:
     while True:
         world.kafka.owner = name
         await pause()
-        writer = world.writer()
+        writer, beat = world.writer(), _Beat(world)
         try:
             at = (await writer.open()).next
             await pause()
-            await _work(world, name, writer, at)
+            await _work(world, name, writer, at, beat)
         except Retry:
             await pause()
         except Reopen:
@@ -100,16 +141,24 @@ async def lane(world: World, name: int) -> None:
             return
 
 
-async def _work(world: World, name: int, writer: PartitionWriter, at: int) -> None:
+async def _work(world: World, name: int, writer: PartitionWriter, at: int, beat: _Beat) -> None:
     committed = world.kafka.committed
+    writer.heed(frozenset(world.kafka.dead.intersection(range(at, committed))))
+    # Each lane finds for itself which records are refused: that is no function of the record.
+    refused = {offset for offset in world.doomed if world.rng.random() < 0.6} - world.kafka.dead
     position = min(committed, at)
     while True:
+        beat.polls()
         records = [r for r in world.log if r.offset >= position][: world.rng.randint(1, 3)]
         if not records:
             await pause()
             continue
+        if records[0].offset in refused and records[0].offset >= max(at, committed):
+            await _give_up(world, name, writer, records[0], beat)
+            continue
+        records = records[: next((n for n, r in enumerate(records) if n and r.offset in refused), len(records))]
         try:
-            applied = await writer.apply(records, lambda: None)
+            applied = await writer.apply(records, beat.still_ours)
         except Retry:
             await pause()
             continue
@@ -121,10 +170,29 @@ async def _work(world: World, name: int, writer: PartitionWriter, at: int) -> No
         position = applied.next
 
 
+async def _give_up(world: World, name: int, writer: PartitionWriter, record: Record, beat: _Beat) -> None:
+    """Wait until no earlier owner can be writing, then give the record up; return where that can't be done."""
+    while world.heeds_zombies and world.now - beat.opened <= 2 * ZOMBIE_BOUND:
+        await pause()
+        beat.polls()
+    outgoing = await writer.bury(record, "refused", "ContractError", 1)
+    await pause()
+    beat.still_ours()
+    if world.kafka.owner != name:
+        raise Stale
+    if outgoing and record.offset >= world.kafka.committed:
+        world.give_up(record.offset, outgoing)
+        raise Buried(record.partition, record.offset, "refused")
+    world.doomed -= {record.offset}
+    raise Stale
+
+
 # What must hold
 
 
-def folded(log: Sequence[Record], fold: FoldSettings = SETTINGS) -> tuple[list[Points], list[tuple[int, OutRecord]]]:
+def folded(
+    log: Sequence[Record], fold: FoldSettings = SETTINGS, dead: frozenset[int] = frozenset()
+) -> tuple[list[Points], list[tuple[int, OutRecord]]]:
     """The fold of every prefix of a log, and what a lane that meets no trouble announces."""
     states: list[Points] = [{}]
     announced: list[tuple[int, OutRecord]] = []
@@ -133,7 +201,7 @@ def folded(log: Sequence[Record], fold: FoldSettings = SETTINGS) -> tuple[list[P
     for record in log:
         item = decode(record, fold)
         told = len(whole.decisions)
-        states.append(dict(whole.take([item]).points))
+        states.append(dict(whole.take([item], dead).points))
         announced += announcer.announce([item], Finished(tuple(whole.decisions[told:])), {}).outgoing
     return states, announced
 
@@ -175,7 +243,7 @@ def check_end(world: World) -> None:
     """Everything was folded, as the naive model folds it, and announced exactly once."""
     assert world.kafka.committed == world.end, "not drained"
     check(world)
-    naive = naive_fold(world.log, SETTINGS).points
+    naive = naive_fold(world.log, SETTINGS, dead=dict.fromkeys(world.kafka.dead, "refused")).points
     assert {i: _digestless(p.payload()) for i, p in world.store.content.items()} == {
         i: _digestless(p) for i, p in naive.items()
     }
@@ -190,6 +258,11 @@ def _digestless(payload: dict[str, Any]) -> dict[str, Any]:
 def _said(offset: int, out: OutRecord) -> tuple[int, str, str]:
     """An event without what embedding and waiting came to, or a dead letter's headers."""
     if out.topic == TopicNames().dead_letter:
-        return offset, out.topic, str(out.headers)
+        told = {
+            "afterturn_reason",
+            "afterturn_place",
+            "afterturn_problem",
+        }  # at run time less is known than in the fold
+        return offset, out.topic, str([each for each in out.headers if each[0] not in told])
     said = json.loads(out.value or b"{}")
     return offset, out.topic, str([said | {"ms": 0, "usage": None, "unembedded": 0}, dict(out.headers)["ce_id"]])

@@ -30,6 +30,7 @@ class Rules:
     strays: bool = True
     conditional: bool = True
     states_last: bool = True
+    zombie_bound: bool = True
 
 
 ALL_RULES = Rules()
@@ -42,6 +43,7 @@ class _Write:
     """One write in the queue; ``resolve`` gives its pieces: those that change what is there, those that are new."""
 
     resolve: Callable[[], tuple[list[_Piece], list[_Piece]]]
+    sent: int = 0
     pieces: list[_Piece] | None = None
     done: bool = False
 
@@ -68,6 +70,7 @@ class MemoryStore:
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
     version: int = 0
     spoilt: bool = False
+    _now: int = 0
     _queue: deque[_Write] = field(default_factory=deque)
     _travelling: list[_Write] = field(default_factory=list)
 
@@ -98,6 +101,14 @@ class MemoryStore:
             write.done = True
             self._queue.popleft()
 
+    def arrive(self, now: int, bound: int) -> None:
+        """Let no write travel for longer than so many steps."""
+        self._now = now
+        late = [write for write in self._travelling if now - write.sent >= bound]
+        for write in late:
+            self._travelling.remove(write)
+            self._queue.append(write)
+
     def put_back(self, copy: tuple[dict[str, StoredPoint], dict[int, Checkpoint]]) -> None:
         """Put a copy back, as an operator does who has stopped everything: nothing is on its way any more."""
         self._travelling.clear()
@@ -106,6 +117,7 @@ class MemoryStore:
         self.version += 1
 
     async def _landed(self, write: _Write) -> None:
+        write.sent = self._now
         self._travelling.append(write)
         while not write.done:
             if self.scheduled:
@@ -116,6 +128,9 @@ class MemoryStore:
                 self.step()
 
     # What a lane asks for
+
+    async def count(self, partition: int, opens: int, begun: int) -> None:
+        """Counts say nothing of the fold."""
 
     async def checkpoint(self, partition: int) -> Checkpoint | None:
         await pause()
@@ -185,16 +200,21 @@ class MemoryStore:
         }
 
     async def tails(
-        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False
+        self, wanted: Mapping[str, int], first_rev: int, *, episodes: bool = False, above: int | None = None
     ) -> dict[str, dict[str, Memory]]:
         await pause()
         asked = {tenant: count for tenant, count in wanted.items() if count > 0}
-        return {tenant: self._tail(tenant, count, first_rev, episodes=episodes) for tenant, count in asked.items()}
+        lowest = -1 if above is None else above
+        return {
+            tenant: self._tail(tenant, count, first_rev, lowest, episodes=episodes) for tenant, count in asked.items()
+        }
 
-    def _tail(self, tenant: str, count: int, first_rev: int, *, episodes: bool) -> dict[str, Memory]:
+    def _tail(self, tenant: str, count: int, first_rev: int, above: int, *, episodes: bool) -> dict[str, Memory]:
         leaving: list[tuple[int, str, Memory]] = []
         for id_, point in self.content.items():
             if not isinstance(point, Memory) or point.tenant != tenant or point.evict_key is None:
+                continue
+            if point.evict_key <= above:
                 continue
             if episodes and point.kind != "episodic":
                 continue

@@ -80,6 +80,8 @@ def _fold(points: dict[str, Payload], record: Record, settings: FoldSettings, de
         return Ended("dead_lettered", "misrouted", at.skipped("dead_letter").event)
     earlier = points.get(at.id(0))
     if earlier is not None and not _is_replay_of(at, earlier):
+        if dead is not None:
+            return Ended("dead_lettered", dead, at.skipped("dead_letter").event)
         same = earlier.get("digest") in (None, at.digest())
         return at.skipped("duplicate" if same else "conflict")
     if said.type not in _COMMANDS or "collection" in at.body or at.body.get("mode") == "ask":

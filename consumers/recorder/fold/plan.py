@@ -104,7 +104,7 @@ def _fold(view: View, item: Arrival | Rejected, fold: FoldSettings, dead: frozen
         return _rejected(item)
     receipt = view.get(item.receipt)
     if receipt is not None and not _replays(receipt, item):
-        return _repeated(receipt, item)
+        return _died_again(item) if item.record.offset in dead else _repeated(receipt, item)
     unsupported = _unsupported(item)
     if unsupported is not None:
         return _bury(view, item, unsupported)
@@ -190,6 +190,11 @@ def _bury(view: View, arrival: Arrival, fault: ContractError) -> Decision:
     if not arrival.tenant:
         return Decision(arrival, None, fault)
     return Decision(arrival, leave_receipt(view, arrival, outcome, dead=True), fault)
+
+
+def _died_again(arrival: Arrival) -> Decision:
+    """A repeated command that was given up at run time: its key keeps the receipt it has."""
+    return Decision(arrival, skipped(arrival, "dead_letter") if arrival.tenant else None, AT_RUN_TIME)
 
 
 def _unsupported(arrival: Arrival) -> ContractError | None:

@@ -82,10 +82,10 @@ def fold_given_up(sweep: Sweep, snapshot: Snapshot) -> tuple[View, Outcome]:
     return view, skip(view, sweep.arrival, "unconfirmed")
 
 
-def to_evict(sweep: Sweep, swept: Swept) -> tuple[int, int]:
-    """How many episodes, and then how many memories of any kind, a lowered bound has still to evict."""
+def to_evict(sweep: Sweep) -> tuple[int, int]:
+    """How many episodes, and then how many memories of any kind, a lowered bound evicts in all."""
     assert isinstance(sweep.command, Configure), "only bounds evict"
-    return excess(_less(sweep.tenant, swept), sweep.command.bounds or Bounds())
+    return excess(sweep.tenant, sweep.command.bounds or Bounds())
 
 
 def fold_swept(sweep: Sweep, swept: Swept, snapshot: Snapshot) -> tuple[View, Outcome]:

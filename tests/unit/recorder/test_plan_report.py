@@ -46,7 +46,10 @@ def told(decision: Decision) -> object:
 def test_below_the_checkpoint_the_same_is_reported(rng: Random, dead: set[int]) -> None:
     batch = [decode(r, SETTINGS) for r in draw_log(rng, 20, NO_REPLAYS)]
     planned = fold_log(batch, SETTINGS, dead=frozenset(dead))
-    assert [told(d) for d in report(planned.points, batch)] == [told(d) for d in planned.decisions]
+    reported, decided = report(planned.points, batch), planned.decisions
+    # What was given up at run time is committed before it is folded: it is never below the checkpoint and untold.
+    untold = [n for n, item in enumerate(batch) if item.record.offset not in dead]
+    assert [told(reported[n]) for n in untold] == [told(decided[n]) for n in untold]
 
 
 def test_a_command_below_the_checkpoint_whose_receipt_was_collected_is_a_duplicate() -> None:
