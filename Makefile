@@ -1,6 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both set up what they need in .venv.
-.PHONY: demo test check bench setup setup-demo setup-test setup-check lock contracts clean help
+.PHONY: demo test check faults soak bench setup setup-demo setup-test setup-check lock contracts clean help
 PYTHON ?= python3
+MINUTES ?= 10
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -19,6 +20,12 @@ check: setup-check ## formatting, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pyright
+
+faults: setup-test ## every fault in its long form (ARGS="--faults=zombie --fault-seed=7": one, again)
+	$(BIN)/pytest tests/faults --faults=all $(ARGS)
+
+soak: setup-test ## turns and random faults for MINUTES, then every check; a picture and a line of figures
+	PYTHONPATH=tests $(BIN)/python -m faults.soak --minutes $(MINUTES) $(ARGS)
 
 bench: setup-test ## the measured ratios (prints a table, keeps JSON under bench/results)
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
