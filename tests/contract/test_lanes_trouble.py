@@ -314,11 +314,11 @@ async def test_a_lane_whose_position_was_cut_off_opens_anew_and_another_went_on(
     lanes.shelves.disturb("write", 1, gate)
     async with lanes.member(patience=PATIENCE) as member:
         await member.until(lambda: gate.reached)
-        member.group._consumer.seek(1, 2)
         await lanes.commit(1, 20)
         lanes.shelves.put_back(1, 20)
         await lanes.log.cut(1, 15)
-        await member.polls()
+        member.group._consumer.seek(1, 2)
+        await member.until(lambda: member.group._keepers[1].queue._failure is not None)
         gate.open()
         await member.until(lambda: (1, 20, 20) in member.told.openings)
         await lanes.fill({1: 3})
