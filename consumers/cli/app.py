@@ -19,6 +19,7 @@ from afterturn.consumers.cli import (
     preparing,
     publishing,
     services,
+    topics,
     watching,
 )
 from afterturn.consumers.cli.faults import text_of, wrong_settings
@@ -55,6 +56,7 @@ for group in (
     watching,
     commanding,
     dead_letters,
+    topics,
     diagnosing,
     evaluating,
 ):

@@ -29,7 +29,12 @@ def _recall_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _prefix(text: str) -> str:
+def prefix_of(text: str) -> str:
+    """A topic prefix, if the text is one.
+
+    Raises:
+        BadParameter: it isn't.
+    """
     if not re.fullmatch(r"[a-zA-Z0-9._-]{1,200}", text):
         raise typer.BadParameter("write letters, digits, dots, underscores and hyphens, at most 200")
     return text
@@ -40,6 +45,6 @@ RecallUrl = Annotated[
     str, typer.Option(help="Where the recall service is.", envvar="AFTERTURN_RECALL_URL", callback=_recall_url)
 ]
 TopicPrefix = Annotated[
-    str, typer.Option(help="What the topics' names begin with.", envvar="AFTERTURN_TOPIC_PREFIX", callback=_prefix)
+    str, typer.Option(help="What the topics' names begin with.", envvar="AFTERTURN_TOPIC_PREFIX", callback=prefix_of)
 ]
 Level = Annotated[LogLevel, typer.Option(help="How much to log.", envvar="AFTERTURN_LOG_LEVEL", case_sensitive=False)]

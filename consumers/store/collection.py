@@ -57,6 +57,12 @@ async def check(client: StoreClient, settings: FoldSettings) -> list[Difference]
 
 async def _compared(client: StoreClient, name: str, settings: FoldSettings) -> list[Difference]:
     info = await collection_info(client, name)
+    if to := schema.moving_to(info):
+        prefix = str(to.get("topic", "")).removesuffix(".turns")
+        raise WrongStore(
+            f"The collection {name} is being moved to another partition count, and that was not finished.",
+            command_that_helps=f"afterturn topics repartition --partitions {to.get('partitions')} --prefix {prefix}",
+        )
     theirs = schema.dimension_of(info)
     if theirs is not None and theirs != settings.dimension:
         raise WrongDimension(name, settings.dimension, theirs)

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from afterturn.consumers.store.points import DENSE, MAX_UPSERT, SPARSE
 from afterturn.schemas.settings import FoldSettings
 
+REPARTITION = "repartition"
+"""The field of the metadata that says that the collection is being moved to another partition count."""
 MAX_QUERY_LIMIT = 20_000
 """Points one read may ask for: above a tenant's usual bound, so that a full ranked read passes."""
 _PARAMS = ("config", "params")
@@ -157,6 +159,12 @@ def differences(info: Info, settings: FoldSettings) -> list[Difference]:
     ]
 
 
+def moving_to(info: Info) -> Mapping[str, Any]:
+    """The settings the collection is being moved to, where that was begun and is not done; else nothing."""
+    marker = part(info, "config", "metadata").get(REPARTITION)
+    return part(marker, "to") if isinstance(marker, dict) else {}
+
+
 def missing_indexes(info: Info) -> list[str]:
     """Which payload indexes are not there: an ``init`` that was cut off makes them when it runs again."""
     return [name for name in INDEXES if name not in payload_schema(info)]
@@ -206,7 +214,7 @@ def _indexes(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Difference]:
 
 def _settings(metadata: Mapping[str, Any], settings: FoldSettings) -> Iterator[Difference]:
     try:
-        theirs = FoldSettings.model_validate(dict(metadata))
+        theirs = FoldSettings.model_validate({k: v for k, v in metadata.items() if k != REPARTITION})
     except ValidationError as error:
         fields = sorted({".".join(map(str, place["loc"])) for place in error.errors(include_input=False)})
         yield Difference("settings", "the settings of this version", f"fields missing, unknown or invalid: {fields}")

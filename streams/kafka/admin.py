@@ -18,6 +18,8 @@ from afterturn.streams.settings import KafkaSettings
 __all__ = ("Admin",)
 
 _EXISTS = 36
+_NO_COORDINATOR = (14, 15, 16)
+_NO_GROUP = 69
 
 
 class Admin:
@@ -134,6 +136,18 @@ class Admin:
                 await asyncio.sleep(0.1)
         return {tp.partition: None if found[tp].offset < 0 else found[tp].offset for tp in asked}
 
+    async def members(self, group: str) -> int:
+        """How many members a group has now; none where there is no such group.
+
+        Raises:
+            BrokerUnavailable: when the coordinator does not answer within the deadline.
+        """
+        client = self._running()
+        async with translated("describe a group", self._deadline):
+            while (found := await _group_members(client, group)) is None:  # noqa: ASYNC110 - Kafka tells nobody
+                await asyncio.sleep(0.1)
+        return found
+
     async def brokers(self) -> int:
         """How many brokers the cluster has now."""
         client = self._running()
@@ -150,6 +164,22 @@ class Admin:
         if self._client is None:
             raise Unusable("The admin client")
         return self._client
+
+
+async def _group_members(client: Any, group: str) -> int | None:  # noqa: ANN401 - the library has no types
+    """How many members a group has, None when its coordinator is not there yet."""
+    try:
+        answers = await client.describe_consumer_groups([group])
+    except (CoordinatorNotAvailableError, NotCoordinatorError, CoordinatorLoadInProgressError):
+        return None
+    count = 0
+    for code, _, _, _, _, members, *_ in (each for answer in answers for each in answer.groups):
+        if code in _NO_COORDINATOR:
+            return None
+        if code != _NO_GROUP and (error := code_error(code, "describe a group", group)) is not None:
+            raise error
+        count += len(members)
+    return count
 
 
 async def _group_offsets(

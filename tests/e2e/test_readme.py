@@ -124,6 +124,15 @@ def test_dead_letters(stack: Addresses, tmp_path: Path) -> None:
         assert time.monotonic() < deadline
 
 
+def test_repartition_is_refused_while_the_stack_records(stack: Addresses, tmp_path: Path) -> None:
+    (block,) = Reader(ROOT / "docs" / "repartition.md", stack, tmp_path).blocks("sh")
+    dry, _ = block.splitlines()
+    environment = {**os.environ, **stack.environment(), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", dry], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "missing: the group" in done.stderr
+
+
 def _partition(tenant: str, partitioner: Partitioner) -> int:
     return partition_for(tenant.encode(), 12, partitioner)
 

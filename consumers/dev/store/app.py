@@ -39,6 +39,7 @@ ROUTES: Mapping[Route, tuple[Handler, frozenset[str]]] = {
     ("POST", "collections", "aliases"): (calls.change_aliases, _ADMIN),
     ("GET", "collections", "{}"): (calls.collection_info, frozenset()),
     ("PUT", "collections", "{}"): (calls.create_collection, _ADMIN),
+    ("PATCH", "collections", "{}"): (calls.update_collection, _ADMIN),
     ("DELETE", "collections", "{}"): (calls.delete_collection, _ADMIN),
     ("GET", "collections", "{}", "exists"): (calls.collection_exists, frozenset()),
     ("GET", "collections", "{}", "aliases"): (calls.collection_aliases, frozenset()),

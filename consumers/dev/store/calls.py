@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from afterturn.consumers.dev.store.catalog import Catalog
 from afterturn.consumers.dev.store.collection import Collection
-from afterturn.consumers.dev.store.errors import malformed, unsupported
+from afterturn.consumers.dev.store.errors import malformed, no_collection, unsupported
 from afterturn.consumers.dev.store.fields import Table, flag, needed, rows, table, text, whole
 from afterturn.consumers.dev.store.filters import optional_filter
 from afterturn.consumers.dev.store.indexes import parse_index
@@ -67,6 +67,19 @@ def collection_info(catalog: Catalog, call: Call) -> object:
 def create_collection(catalog: Catalog, call: Call) -> object:
     """Make a collection."""
     catalog.create(call.name, parse_schema(call.body))
+    return True
+
+
+def update_collection(catalog: Catalog, call: Call) -> object:
+    """Change a collection's metadata, by its own name."""
+    source = table(call.body, ("metadata",), "collection")
+    metadata = source.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise malformed("metadata must be an object")
+    if call.name not in catalog.collections:
+        raise no_collection(call.name)
+    if metadata:
+        catalog.collections[call.name].merge_metadata(metadata)
     return True
 
 

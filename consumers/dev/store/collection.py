@@ -71,6 +71,11 @@ class Collection:
             write_json(self._folder / "schema.json", self.schema.to_json())
         return self._completed()
 
+    def merge_metadata(self, changes: Table) -> None:
+        """Set these fields of the metadata, each as a whole; a null takes its field away."""
+        self.schema = self.schema.with_metadata(changes)
+        write_json(self._folder / "schema.json", self.schema.to_json())
+
     def apply(self, writes: list[Write]) -> list[Table]:
         """Apply writes in order, each whole, and make them durable; an error leaves what came before it."""
         for write in writes:

@@ -60,6 +60,11 @@ class Schema:
         """The same with one more payload index."""
         return replace(self, indexes={**self.indexes, name: index})
 
+    def with_metadata(self, changes: Mapping[str, Any]) -> Schema:
+        """The same with these fields of the metadata; a null takes its field away."""
+        merged = {**(self.metadata or {}), **changes}
+        return replace(self, metadata={name: value for name, value in merged.items() if value is not None})
+
     def to_json(self) -> Table:
         """What `parse_schema` reads, and the indexes."""
         return {

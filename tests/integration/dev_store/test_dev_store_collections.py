@@ -1,11 +1,13 @@
 """Collections, aliases and indexes, through the official client, answered as a Qdrant server answers it."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as m
+from support.store import connect, start_store
 from support.store_collection import INDEXES, bare, make_collection, match, point
 
 STRONG = m.WriteOrdering.STRONG
@@ -101,3 +103,44 @@ async def test_an_alias_stands_for_its_collection_and_can_be_moved(client: Async
     assert found[alias] == other
     await client.delete_collection(other)
     assert alias not in {item.alias_name for item in (await client.get_aliases()).aliases}
+
+
+async def test_metadata_change_field_by_field_and_outlive_a_restart(folder: Path) -> None:
+    with start_store(folder) as store:
+        async with connect(store.url) as client:
+            await make_collection(client, "c")
+            assert await client.update_collection("c", metadata={"epoch": 1, "moving": {"to": 2}})
+            assert await client.update_collection("c", metadata={"moving": None, "embedder": "other"})
+        store.restart()
+        async with connect(store.url) as client:
+            told = await client.get_collection("c")
+    assert told.config.metadata == {"embedder": "other", "epoch": 1}
+
+
+async def test_nothing_else_of_a_collection_can_be_changed(http: httpx.AsyncClient, own: str) -> None:
+    assert (await http.patch(f"/collections/{own}", json={"metadata": [1]})).status_code == 400
+    assert (await http.patch(f"/collections/{own}", json={"strict_mode_config": {}})).status_code == 501
+    assert (await http.patch("/collections/nothing", json={"metadata": {"a": 1}})).status_code == 404
+    assert (await http.patch(f"/collections/{own}", json={})).json()["result"] is True
+
+
+async def test_fields_are_set_and_points_removed_by_filters_several_at_once(
+    client: AsyncQdrantClient, name: str
+) -> None:
+    """What moving tenants asks for."""
+    await write(client, name, point(1, tenant="ann"), point(2, tenant="ben"), point(3, tenant="ann"))
+    payload, ben = {"partition": 4}, m.Filter(must=[match("tenant", "ben")])
+    done = await client.batch_update_points(
+        name,
+        [
+            m.SetPayloadOperation(set_payload=m.SetPayload(payload=payload, filter=ANN)),
+            m.DeleteOperation(delete=m.FilterSelector(filter=ben)),
+        ],
+        wait=True,
+        ordering=STRONG,
+    )
+    assert [each.status for each in done] == [m.UpdateStatus.COMPLETED] * 2
+    kept = await payloads(client, name, 1, 2, 3)
+    assert {id_: dict(each or {}).get("partition") for id_, each in kept.items() if isinstance(each, dict)} == {
+        1: 4, 3: 4,
+    }  # fmt: skip

@@ -10,6 +10,7 @@ from afterturn.consumers.cli.app import app
 COMMANDS = (
     "dev", "demo", "recorder", "recall", "init", "publish", "ask", "events", "tenants", "forget", "erase", "doctor",
     "evaluate locomo", "dead-letters list", "dead-letters show", "dead-letters replay", "dead-letters drop",
+    "topics repartition",
 )  # fmt: skip
 WIDE = {"COLUMNS": "160", "TERM": "dumb", "NO_COLOR": "1"}
 
