@@ -5,7 +5,8 @@
         ├── Recoverable                 what handlers catch, by one of its three branches
         │   ├── Retry                   a dependency is away: back off, keep polling, try again
         │   │   ├── BrokerUnavailable   Kafka did not answer (in time)
-        │   │   └── Refused             a dependency is there and refuses this very call: try each record alone
+        │   │   ├── Refused             a dependency is there and refuses this very call: try each record alone
+        │   │   └── QuotaExceeded       a tenant is over its quota: the error says when to try again
         │   ├── DeadLetter              this record can never succeed: reason and error type
         │   │   └── RecordTooLarge      it is larger than the topic takes
         │   └── Reopen                  the lane closes and opens anew; nothing can be said before that
@@ -43,6 +44,7 @@ __all__ = (
     "ForeignWrite",
     "LogCut",
     "NotAuthorised",
+    "QuotaExceeded",
     "RecordTooLarge",
     "Recoverable",
     "Refused",
@@ -130,6 +132,14 @@ class RecordTooLarge(DeadLetter):
         self.topic = topic
         self.size = size
         self.limit = limit
+
+
+class QuotaExceeded(Retry):
+    """A tenant has used up its quota for now; nothing was sent. `retry_after`: seconds until the same goes through."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"This tenant is over its quota: try again in {retry_after:.1f} s.")
+        self.retry_after = retry_after
 
 
 class Fenced(Reopen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
 
@@ -16,9 +17,10 @@ from afterturn.schemas.ids import receipt_id
 from afterturn.schemas.settings import Partitioner
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
-from afterturn.streams.errors import Retry, Unusable
+from afterturn.streams.errors import QuotaExceeded, Retry, Unusable
 from afterturn.streams.kafka import KafkaSettings, OutRecord, Producer, start_when_available
 from afterturn.streams.partitioner import partition_for
+from afterturn.streams.quota import Buckets, Quota
 from afterturn.streams.topics import TopicNames
 
 DEFAULT_SOURCE = "agent"
@@ -29,6 +31,7 @@ class TurnPublisher:
 
     Publishing the same turn (tenant, scope, thread, turn_id) again is safe: it is recorded once. ``source`` names the
     application, not the instance. Values are checked here as the recorder will check them, unknown fields refused.
+    With a ``quota`` a tenant's turns beyond it are refused for the moment, by this publisher's own count.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class TurnPublisher:
         topics: TopicNames = TopicNames(),  # noqa: B008 - frozen
         partitioner: Partitioner = "murmur2",
         epoch: int = 0,
+        quota: Quota | None = None,
     ) -> None:
         self._source = source
         self._topics = topics
@@ -46,6 +50,7 @@ class TurnPublisher:
         self._epoch = epoch
         self._producer = Producer(kafka or KafkaSettings(), partitioner=partitioner)
         self._partitions = 0
+        self._quota = None if quota is None else Buckets(quota)
 
     async def start(self, on_wait: Callable[[Retry, float], None] | None = None) -> None:
         """Connect; waits for a broker that is away, and says so to ``on_wait``.
@@ -71,6 +76,7 @@ class TurnPublisher:
 
         Raises:
             ContractError: the turn breaks the contract; ``place`` names the field.
+            QuotaExceeded: the tenant is over its quota; ``retry_after`` says when the turn goes through.
             Retry: the broker is away; publishing the same turn again is safe.
         """
         checked = turn if isinstance(turn, TurnCompleted) else as_turn(turn)
@@ -84,6 +90,7 @@ class TurnPublisher:
 
         Raises:
             ContractError: it is too large.
+            QuotaExceeded: it is a turn, and the tenant is over its quota.
             Retry: the broker is away.
             Unusable: the publisher was not started.
         """
@@ -91,6 +98,8 @@ class TurnPublisher:
             raise Unusable("The publisher")
         attributes = Attributes(ce_id or str(uuid4()), self._source, command.TYPE, datetime.now(UTC), traceparent)
         encoded = encode(command, attributes)
+        if isinstance(command, TurnCompleted):
+            self._take(command.tenant)
         if isinstance(command, Collect):
             partition = command.partition
         else:
@@ -99,6 +108,11 @@ class TurnPublisher:
         position = await self._producer.send(record)
         receipt = receipt_id(command, self._source, attributes.id)
         return Token(self._epoch, position.partition, position.offset, receipt)
+
+    def _take(self, tenant: str) -> None:
+        wait = 0.0 if self._quota is None else self._quota.take(tenant, monotonic())
+        if wait:
+            raise QuotaExceeded(wait)
 
     async def _connect(self) -> None:
         await self._producer.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,8 +30,9 @@ from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Accepted, Answer, Query
 from afterturn.schemas.types import Identifier
-from afterturn.streams.errors import RecordTooLarge, Recoverable, Retry, Stop
+from afterturn.streams.errors import QuotaExceeded, RecordTooLarge, Recoverable, Retry, Stop
 from afterturn.streams.publisher import TurnPublisher, refuse_blank
+from afterturn.streams.quota import Buckets
 
 _RETRY_AFTER_S = 2
 _ROUTES = frozenset({"/v1/recall", "/v1/turns", "/health/live", "/health/ready", "/metrics"})
@@ -56,8 +58,21 @@ class Desk:
         self.settings = settings
         self.metrics = metrics
         self.health = health
+        self._buckets = None if settings.quota is None else Buckets(settings.quota)
         self.recall: Recall | None = None
         self.publisher: TurnPublisher | None = None
+
+    def admit(self, tenant: str) -> str:
+        """The tenant, if it may ask now.
+
+        Raises:
+            QuotaExceeded: it is over its quota.
+        """
+        wait = 0.0 if self._buckets is None else self._buckets.take(tenant, time.monotonic())
+        if wait:
+            self.metrics.over_quota.inc()
+            raise QuotaExceeded(wait)
+        return tenant
 
 
 def create_app(desk: Desk) -> FastAPI:
@@ -70,6 +85,7 @@ def create_app(desk: Desk) -> FastAPI:
         (HTTPException, _refused),
         (ContractError, _invalid),
         (RecordTooLarge, _larger_than_the_topic_takes),
+        (QuotaExceeded, _over_quota),
         (Recoverable, _away),
         (TimeoutError, _away),
         (Stop, partial(_ending, desk.health)),
@@ -82,7 +98,7 @@ def create_app(desk: Desk) -> FastAPI:
 
 async def _recall(desk: Desk, request: Request) -> Response:
     """``POST /v1/recall``."""
-    tenant = tenant_of(request)
+    tenant = desk.admit(tenant_of(request))
     query = parse(Query, await body_of(request, desk.settings.max_body))
     if desk.recall is None:
         raise NotReady(desk.health.missing)
@@ -92,7 +108,7 @@ async def _recall(desk: Desk, request: Request) -> Response:
 
 async def _turns(desk: Desk, request: Request) -> Response:
     """``POST /v1/turns``."""
-    tenant = tenant_of(request)
+    tenant = desk.admit(tenant_of(request))
     turn = parse(TurnOverHttp, await body_of(request, desk.settings.max_body))
     if turn.tenant and turn.tenant != tenant:
         raise ContractError("invalid", "tenant", f"must be that of the header {TENANT_HEADER}, or be left out")
@@ -132,6 +148,11 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 async def _larger_than_the_topic_takes(_: Request, error: Exception) -> Response:
     return _problem(413, "", str(error))
+
+
+async def _over_quota(_: Request, error: Exception) -> Response:
+    assert isinstance(error, QuotaExceeded)
+    return _problem(429, "", str(error), {"retry-after": str(math.ceil(error.retry_after))})
 
 
 async def _away(_: Request, error: Exception) -> Response:

@@ -127,7 +127,7 @@ def _recall() -> Table:
             "neighbour, search). Without `text`, the memories that happened last."
         ),
         **_request("Query", ASK),
-        "responses": {"200": _response("The answer", "Answer", ANSWER), **_problems("413", "415", "422", "503")},
+        "responses": {"200": _response("The answer", "Answer", ANSWER), **_problems("413", "415", "422", "429", "503")},
     }
 
 
@@ -138,7 +138,7 @@ def _turns() -> Table:
         **_request("TurnCompleted", TURN),
         "responses": {
             "202": _response("It is on the turn log, not stored yet", "Accepted", ACCEPTED),
-            **_problems("413", "415", "422", "503"),
+            **_problems("413", "415", "422", "429", "503"),
         },
     }
 
@@ -168,6 +168,7 @@ def _problems(*statuses: str) -> Table:
         "413": "The body is too large",
         "415": "The body is compressed, or no JSON",
         "422": "A field breaks the contract",
+        "429": "The tenant is over its quota: try again after `Retry-After` seconds",
         "503": "What this needs is away: try again after `Retry-After` seconds",
     }
     return {status: _response(what[status], "Problem", PROBLEM) for status in statuses}

@@ -11,6 +11,7 @@ SECONDS = "afterturn_recall_seconds"
 DEGRADED = "afterturn_recall_degraded"
 MEMORIES = "afterturn_recall_memories"
 AFTER_SECONDS = "afterturn_recall_after_seconds"
+OVER_QUOTA = "afterturn_recall_over_quota"
 EVENTS = "afterturn_recall_events"
 EVENTS_WAITING = "afterturn_recall_events_waiting"
 AWAY = "afterturn_recall_away"
@@ -35,6 +36,9 @@ class RecallMetrics:
         self.memories = Counter(MEMORIES, "Memories listed in answers", registry=registry)
         self.after_seconds = Histogram(
             AFTER_SECONDS, "How long queries waited for their own turn", buckets=_SECONDS, registry=registry
+        )
+        self.over_quota = Counter(
+            OVER_QUOTA, "Requests refused for being over the quota", registry=registry
         )
         self._events = Counter(EVENTS, "Memory events, by what became of them", ["ending"], registry=registry)
         self.events_waiting = Gauge(EVENTS_WAITING, "Memory events that wait for Kafka", registry=registry)

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterturn.consumers.settings import Port
 from afterturn.streams.errors import BadSettings
+from afterturn.streams.quota import Quota
 
 Positive = Annotated[float, Field(gt=0, le=600)]
 
@@ -18,7 +19,8 @@ class RecallSettings(BaseSettings):
     """Every field is read from ``AFTERTURN_RECALL_<FIELD>``; times in seconds.
 
     ``answer_timeout`` bounds what is read for one answer: what has not come by then is left out and the answer says
-    so. ``after_wait`` bounds how long a query with ``after`` waits for its turn, on top of that.
+    so. ``after_wait`` bounds how long a query with ``after`` waits for its turn, on top of that. With
+    ``quota_per_minute`` a tenant's requests beyond it are refused, ``quota_burst`` of them at once are not.
     """
 
     model_config = SettingsConfigDict(env_prefix="AFTERTURN_RECALL_", frozen=True, extra="ignore")
@@ -35,7 +37,14 @@ class RecallSettings(BaseSettings):
     event_queue: int = Field(default=10_000, ge=1, le=1_000_000, description="events that wait for Kafka at most")
     event_flush: float = Field(default=2.0, ge=0, le=60, description="how long closing waits for them")
     watch_seconds: Positive = 5.0
+    quota_per_minute: float | None = Field(default=None, gt=0, le=1_000_000, description="of a tenant; None: no quota")
+    quota_burst: int = Field(default=10, ge=1, le=1_000_000)
     source: str = Field(default="afterturn/recall", min_length=1, max_length=256, description="ce_source of turns")
+
+    @property
+    def quota(self) -> Quota | None:
+        """What a tenant may ask and publish."""
+        return None if self.quota_per_minute is None else Quota(self.quota_per_minute, self.quota_burst)
 
 
 def require_loopback(host: str) -> None:

@@ -10,6 +10,7 @@ from afterturn.streams.errors import AfterturnError, DeadLetter, Recoverable, Re
 EXAMPLES: list[AfterturnError] = [
     errors.BrokerUnavailable("send", "KafkaConnectionError"),
     errors.RecordTooLarge("t", 5, 4),
+    errors.QuotaExceeded(1.5),
     errors.Fenced("g-t-0"),
     errors.CommitUnknown("g-t-0", "TimeoutError"),
     errors.TransactionFailed("g-t-0", "send", "TimeoutError"),
