@@ -83,6 +83,7 @@ class StoreProxy:
         self.calls: Counter[Kind] = Counter()
         self.troubled: Counter[Kind] = Counter()
         self.held = 0
+        self.late = 0
 
     @property
     def url(self) -> str:
@@ -139,6 +140,7 @@ class StoreProxy:
             return web.json_response({"status": {"error": "No space left on device"}, "time": 0.0}, status=fate.status)
         if not fate.reach:
             return self._cut(request)
+        self.late += _has_gone(request)
         answer = await self._ask(request, body)
         await asyncio.sleep(fate.after)
         return answer if fate.answer and answer is not None else self._cut(request)
@@ -159,6 +161,11 @@ class StoreProxy:
         if request.transport is not None:
             request.transport.abort()
         return web.Response(status=502)
+
+
+def _has_gone(request: web.Request) -> bool:
+    """Whether who asked has given the call up, though it is passed on yet."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _kind(method: str, path: str) -> Kind:

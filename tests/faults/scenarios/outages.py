@@ -11,7 +11,7 @@ from faults.registry import scenario
 from faults.store_proxy import Fate, Kind
 from faults.world import World
 
-_TIMEOUT = 1.0
+_TIMEOUT = 0.6
 
 
 @scenario("store-killed")
@@ -74,13 +74,14 @@ async def calls_late(world: World) -> None:
 
     def fate(kind: Kind) -> Fate | None:
         chance = world.rng.random()
-        if kind == "upsert" and chance < 0.15:
-            return Fate(before=_TIMEOUT + world.rng.uniform(0.0, 1.0))
-        if chance < 0.25:
+        if kind == "upsert" and chance < 0.4:
+            return Fate(before=_TIMEOUT + world.rng.uniform(0.1, 1.5))
+        if chance < 0.1:
             return Fate(reach=False)
-        return Fate(before=world.rng.uniform(0.0, 0.1)) if chance < 0.6 else None
+        return Fate(before=world.rng.uniform(0.0, 0.1)) if chance < 0.5 else None
 
     await _meddled(world, fate)
+    assert world.proxy.late > 0
 
 
 @scenario("no-space-told")
