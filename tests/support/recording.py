@@ -103,6 +103,11 @@ class Recording:
                     found += records
         return sorted(found, key=lambda r: (r.partition, r.offset))
 
+    async def ends(self, topic: str) -> dict[int, int]:
+        """The offsets after the last readable records of a topic."""
+        async with LogReader(self.kafka, topic) as reader:
+            return await reader.end_offsets(range(await reader.partitions()))
+
     async def checkpoint(self, partition: int = 0) -> int:
         """The offset that comes next by a partition's checkpoint."""
         async with connect(self.store.url) as client:
