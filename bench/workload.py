@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
-from afterturn.consumers.recorder.decoding import decode
+from afterturn.consumers.recorder.cutting import cut
+from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
 from afterturn.consumers.recorder.embedding import embed
 from afterturn.consumers.recorder.fold.plan import plan
 from afterturn.consumers.recorder.fold.view import Snapshot
@@ -16,12 +18,11 @@ from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.codec import Attributes, encode
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.parts import Message
-from afterturn.schemas.points import Checkpoint, StoredPoint
+from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
 
-BATCH = 100
 WORDS = "harbour lantern meeting budget garden violin invoice release tomato ticket holiday server".split()
 WORDS += "mountain recipe deadline piano customer bridge passport coffee window engine library winter".split()
 WORDS += "contract doctor bicycle market painting station birthday mirror river teacher keyboard".split()
@@ -69,11 +70,33 @@ def batches(made: Sequence[TurnCompleted], fold: FoldSettings) -> Iterator[tuple
     """What the recorder writes for these turns, batch by batch: partition, the next offset, the changed points."""
     for partition, log in records(made, fold).items():
         state: dict[str, StoredPoint] = {}
-        for start in range(0, len(log), BATCH):
-            part = log[start : start + BATCH]
-            planned = plan(Snapshot(state), [decode(record, fold) for record in part], fold)
+        live: dict[str, dict[str, Memory]] = {}
+        waiting = [decode(record, fold) for record in log]
+        at = 0
+        while at < len(waiting):
+            part = cut(islice(waiting, at, None), 0, fold)
+            at += len(part)
+            planned = plan(Snapshot(state, _tails(part, live)), part, fold)
             state.update(planned.points)
-            yield partition, part[-1].offset + 1, dict(planned.points)
+            _follow(live, planned.points)
+            yield partition, part[-1].record.offset + 1, dict(planned.points)
+
+
+def _tails(part: Sequence[Arrival | Rejected], live: dict[str, dict[str, Memory]]) -> dict[str, list[str]]:
+    """The live memories of the batch's tenants, lowest first: what leaves where a tenant is at its cap."""
+    tenants = {item.tenant for item in part if isinstance(item, Arrival)}
+    return {name: sorted(live.get(name, {}), key=lambda id_: live[name][id_].evict_key or 0) for name in tenants}
+
+
+def _follow(live: dict[str, dict[str, Memory]], points: Mapping[str, StoredPoint]) -> None:
+    for id_, point in points.items():
+        if not isinstance(point, Memory):
+            continue
+        of_tenant = live.setdefault(point.tenant, {})
+        if point.status in ("candidate", "active", "superseded"):
+            of_tenant[id_] = point
+        else:
+            of_tenant.pop(id_, None)
 
 
 async def store_all(store: WriteStore, embedder: Embedder, made: Sequence[TurnCompleted], fold: FoldSettings) -> None:
