@@ -26,7 +26,9 @@ _say = Console(stderr=True)
 def main() -> None:
     """Run the benchmarks, print the figures, keep them as JSON."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round of a third of the messages: figures for a first look only")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round of a third of the messages: figures for a first look only"
+    )
     parser.add_argument("--only", choices=PARTS, action="append", help="this part; repeat for several")
     parser.add_argument("--million", action="store_true", help="memory over 1,000,000 turns")
     chosen = parser.parse_args()
