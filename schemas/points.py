@@ -150,8 +150,8 @@ class TenantState(Point):
 class Checkpoint(Model):
     """Which offset of a partition comes next, as a rev; it alone has ``next`` and no ``rev``.
 
-    ``previous`` is where the last batch began. ``key`` and ``time`` (milliseconds) are of the last record folded in, to
-    recognise the log by; ``opens`` counts openings without progress, ``begun`` how often the next record was begun
+    ``told`` is up to where all outcomes are announced. ``key`` and ``time`` (milliseconds) are of the last record
+    folded in, to recognise the log by; ``opens`` counts openings without progress, ``begun`` how often the next record was begun
     alone with nothing heard of it since; ``spoilt`` marks a copy that was restored under a running recorder.
     ``log_start`` is where the log was seen to begin at ``log_start_seen`` (milliseconds), ``collected`` what was
     collected last.
@@ -160,7 +160,7 @@ class Checkpoint(Model):
     point: Literal["checkpoint"] = "checkpoint"
     partition: Count
     next: Count
-    previous: Count | None = None
+    told: Count | None = None
     key: str | None = None
     time: Count | None = None
     opens: Count = 0

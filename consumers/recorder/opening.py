@@ -67,11 +67,11 @@ def check_checkpoint(checkpoint: Checkpoint, fold: FoldSettings) -> None:
 
 
 def start_of(checkpoint: Checkpoint, fold: FoldSettings) -> Start:
-    """What a lane is told of its checkpoint; a batch that began in an earlier epoch has nothing to tell in this one."""
-    epoch, previous = position_of(checkpoint.previous or 0)
+    """What a lane is told of its checkpoint; what was announced in an earlier epoch is nothing of this one."""
+    epoch, told = position_of(checkpoint.told or 0)
     return Start(
         next=position_of(checkpoint.next)[1],
-        previous=previous if epoch == fold.epoch else 0,
+        told=told if epoch == fold.epoch else 0,
         opens=checkpoint.opens,
         begun=checkpoint.begun,
         time_ms=checkpoint.time,

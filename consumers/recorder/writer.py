@@ -87,12 +87,14 @@ class PartitionWriter:
         """Keep in the checkpoint how often it was opened, and its next record begun alone, without progress."""
         await self._store.count(self._partition, opens, begun)
 
+    async def told(self, offset: int) -> None:
+        """Keep in the checkpoint that everything below an offset is announced."""
+        await self._store.told(self._partition, rev_of(self._fold.epoch, offset))
+
     async def skip(self, offset: int) -> None:
         """Move the checkpoint on to where the log begins: what lay between is given up."""
         following = rev_of(self._fold.epoch, offset)
-        checkpoint = Checkpoint(
-            partition=self._partition, next=following, previous=following, plan_version=PLAN_VERSION
-        )
+        checkpoint = Checkpoint(partition=self._partition, next=following, told=following, plan_version=PLAN_VERSION)
         await self._store.write([], previous=self._at, next_=following, checkpoint=checkpoint)
         self._at, self._before = following, checkpoint
 
@@ -193,7 +195,7 @@ class PartitionWriter:
         checkpoint = Checkpoint(
             partition=self._partition,
             next=following,
-            previous=self._at,
+            told=self._at,
             key=key,
             time=time,
             plan_version=PLAN_VERSION,

@@ -62,6 +62,10 @@ class WriteStore:
         """
         await self._set(partition, {"opens": opens, "begun": begun})
 
+    async def told(self, partition: int, rev: int) -> None:
+        """Keep in the checkpoint that the outcomes of everything below a rev are announced."""
+        await self._set(partition, {"told": rev})
+
     async def settle(self, partition: int) -> None:
         """Return once every earlier write has landed whole. Doesn't count as an opening; no checkpoint, no write."""
         try:

@@ -196,14 +196,23 @@ class Lane:
             raise Buried(self._home.partition, record.offset, reason)
 
     async def close(self, *, orderly: bool = True) -> None:
-        """Abort what is open and let go of the producer; ``orderly`` takes an opening without progress back."""
+        """Abort what is open and let go of the producer.
+
+        An ``orderly`` end says in the checkpoint how far all is told, and takes an opening without progress back.
+        """
         try:
-            if orderly and not self._progressed:
-                with suppress(Retry, TimeoutError):  # it stays counted then, which costs a slow start
+            if orderly and self._offsets is not None:
+                with suppress(Retry, TimeoutError):  # a death says neither: both cost little
                     async with asyncio.timeout(LEAVING_S):
-                        await self._writer.count(max(0, self._start.opens - 1), self._start.begun)
+                        await self._leave()
         finally:
             await self._producer.close()
+
+    async def _leave(self) -> None:
+        if not self._progressed:
+            await self._writer.count(max(0, self._start.opens - 1), self._start.begun)
+        if self._committed > self._start.told:
+            await self._writer.told(self._committed)
 
     @property
     def _until_alone(self) -> float:
@@ -215,8 +224,8 @@ class Lane:
         checkpoint, committed, why = start.next, start.next if found is None else found, None
         if found is None and checkpoint == 0 and self._home.rebuild:
             committed, why = last, "the store is made anew from a log whose outcomes are told already"
-        if committed < start.previous:
-            committed, why = start.previous, "it was set back, and what lies between was told before"
+        if committed < start.told:
+            committed, why = start.told, "it was set back, and what lies between was told before"
         if first > min(checkpoint, committed):
             if not self._home.accept_gap:
                 raise LogCut(self._home.topic, self._home.partition, min(checkpoint, committed), ACCEPT_GAP)

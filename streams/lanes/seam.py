@@ -42,14 +42,14 @@ class Start:
 
     Attributes:
         next: the offset that comes next.
-        previous: where the last batch began; only what lies between the two may not have been announced yet.
+        told: up to where all outcomes are announced; only what lies between the two may not be.
         opens: openings without progress, this one included.
         begun: how often the next record was begun alone, and not a word was heard of it since.
         time_ms: the time of the last record folded in, in milliseconds.
     """
 
     next: int
-    previous: int = 0
+    told: int = 0
     opens: int = 1
     begun: int = 0
     time_ms: int | None = None
@@ -84,6 +84,14 @@ class Writer(Protocol):
 
         Raises:
             Retry: the store is away, or takes nothing.
+        """
+        ...
+
+    async def told(self, offset: int) -> None:
+        """Keep in the checkpoint that everything below an offset is announced.
+
+        Raises:
+            Retry: the store is away.
         """
         ...
 

@@ -36,7 +36,7 @@ class Shelves:
     collections: dict[int, OutRecord] = field(default_factory=dict)
     looks: list[tuple[int, int]] = field(default_factory=list)
     letters: str = ""
-    previous: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    told: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
     heeded: list[tuple[int, frozenset[int]]] = field(default_factory=list)
     poison: dict[int, Exception] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Shelves:
 
     def put_back(self, partition: int, checkpoint: int) -> None:
         """Put a copy back: what was applied up to a checkpoint is there, nothing else."""
-        self.checkpoints[partition] = self.previous[partition] = checkpoint
+        self.checkpoints[partition] = self.told[partition] = checkpoint
         self.applied[partition] = [offset for offset in self.applied[partition] if offset < checkpoint]
 
     async def meet(self, point: Point, partition: int, still_ours: StillOurs = lambda: None) -> None:
@@ -95,7 +95,7 @@ class RecordingWriter:
         self._next = shelves.checkpoints[partition]
         opens, begun = shelves.counts.get(partition, (0, 0))
         shelves.counts[partition] = (opens + 1, begun)
-        return Start(self._next, shelves.previous[partition], opens + 1, begun)
+        return Start(self._next, shelves.told[partition], opens + 1, begun)
 
     def heed(self, dead: frozenset[int]) -> None:
         self._shelves.heeded.append((self._partition, dead))
@@ -105,8 +105,11 @@ class RecordingWriter:
         await self._shelves.meet("count", self._partition)
         self._shelves.counts[self._partition] = (opens, begun)
 
+    async def told(self, offset: int) -> None:
+        self._shelves.told[self._partition] = offset
+
     async def skip(self, offset: int) -> None:
-        self._next = self._shelves.checkpoints[self._partition] = self._shelves.previous[self._partition] = offset
+        self._next = self._shelves.checkpoints[self._partition] = self._shelves.told[self._partition] = offset
 
     async def bury(self, record: Record, reason: str, detail_type: str, attempts: int) -> tuple[OutRecord, ...]:
         if record.offset in self._shelves.kept:
@@ -140,7 +143,7 @@ class RecordingWriter:
                 raise error
         new = [r.offset for r in batch if r.offset >= found and r.offset not in self._dead]
         if batch[-1].offset >= found:
-            shelves.previous[partition], shelves.counts[partition] = found, (0, 0)
+            shelves.told[partition], shelves.counts[partition] = found, (0, 0)
         shelves.applied[partition] += new
         self._next = shelves.checkpoints[partition] = max(found, batch[-1].offset + 1)
         await shelves.meet("written", partition, still_ours)

@@ -244,6 +244,17 @@ async def test_a_mark_without_a_drained_log_is_taken_back(moving: Moving) -> Non
     await moving.it.consumed(1)
 
 
+async def test_a_late_recorder_of_the_old_log_stops_at_the_new_epoch(moving: Moving) -> None:
+    """One that had read the metadata before they said that a move is under way."""
+    await moving.end_recorder()
+    before = await moving.points()
+    async with opened(StoreSettings(url=moving.it.store.url)) as client:
+        await MovingStore(client).begin_epoch(AFTER, 1)
+    assert "is of epoch 1 of the log" in await moving.refuses(moving.it.recorder.environment)
+    kept = [each for each in await moving.points() if each["point"] != "checkpoint"]
+    assert kept == [each for each in before if each["point"] != "checkpoint"], "and has changed nothing"
+
+
 async def test_what_comes_onto_the_old_log_meanwhile_is_counted(moving: Moving) -> None:
     await moving.end_recorder()
     tenant = TENANTS[0]
