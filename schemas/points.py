@@ -151,8 +151,8 @@ class Checkpoint(Model):
     """Which offset of a partition comes next, as a rev; it alone has ``next`` and no ``rev``.
 
     ``told`` is up to where all outcomes are announced. ``key`` and ``time`` (milliseconds) are of the last record
-    folded in, to recognise the log by; ``opens`` counts openings without progress, ``begun`` how often the next record was begun
-    alone with nothing heard of it since; ``spoilt`` marks a copy that was restored under a running recorder.
+    folded in, to recognise the log by; ``opens`` counts openings without progress, ``begun`` how often the next record
+    was begun alone with nothing heard of it since; ``spoilt`` marks a copy that was restored under a running recorder.
     ``log_start`` is where the log was seen to begin at ``log_start_seen`` (milliseconds), ``collected`` what was
     collected last.
     """

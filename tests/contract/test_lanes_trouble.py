@@ -268,6 +268,7 @@ async def test_a_committed_offset_that_was_set_back_publishes_nothing_twice(lane
         assert lanes.shelves.told[0] == 20, "an orderly end says so"
     await lanes.commit(0, 0)
     async with lanes.member() as member:
+        await member.until(lambda: bool(member.told.moves))
         await lanes.committed_is({0: 20})
     assert [(p, committed) for p, committed, _ in member.told.moves] == [(0, 0)]
     assert lanes.shelves.applied[0] == list(range(20))
