@@ -37,9 +37,7 @@ class RecallMetrics:
         self.after_seconds = Histogram(
             AFTER_SECONDS, "How long queries waited for their own turn", buckets=_SECONDS, registry=registry
         )
-        self.over_quota = Counter(
-            OVER_QUOTA, "Requests refused for being over the quota", registry=registry
-        )
+        self.over_quota = Counter(OVER_QUOTA, "Requests refused for being over the quota", registry=registry)
         self._events = Counter(EVENTS, "Memory events, by what became of them", ["ending"], registry=registry)
         self.events_waiting = Gauge(EVENTS_WAITING, "Memory events that wait for Kafka", registry=registry)
         self._away = Gauge(AWAY, "1 while this is missing", ["dependency"], registry=registry)

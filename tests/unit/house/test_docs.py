@@ -24,7 +24,14 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SETTINGS: tuple[type[BaseSettings], ...] = (
     KafkaSettings, StoreSettings, ServiceSettings, RecorderSettings, RecallSettings, OpenAISettings,
 )  # fmt: skip
-OTHERS = {"AFTERTURN_RECALL_URL", "AFTERTURN_LOG_LEVEL", "AFTERTURN_MINILM", "AFTERTURN_REQUIRE_REAL_KAFKA"}
+OTHERS = {
+    "AFTERTURN_RECALL_URL",
+    "AFTERTURN_LOG_LEVEL",
+    "AFTERTURN_MINILM",
+    "AFTERTURN_REQUIRE_REAL_KAFKA",
+    "AFTERTURN_FAULTS",
+    "AFTERTURN_FAULT_SEED",
+}
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
