@@ -84,12 +84,14 @@ def _fold(points: dict[str, Payload], record: Record, settings: FoldSettings, de
             return Ended("dead_lettered", dead, at.skipped("dead_letter").event)
         same = earlier.get("digest") in (None, at.digest())
         return at.skipped("duplicate" if same else "conflict")
+    overtaken = _overtaken(at)
+    if dead is not None:
+        return at.died(dead, replayable=not overtaken)
+    if overtaken:
+        return at.left_out(overtaken)
     if said.type not in _COMMANDS or "collection" in at.body or at.body.get("mode") == "ask":
         return at.died("unsupported")
-    if dead is not None:
-        return at.died(dead)
-    overtaken = _overtaken(at)
-    return at.left_out(overtaken) if overtaken else _COMMANDS[said.type](at)
+    return _COMMANDS[said.type](at)
 
 
 def _is_replay_of(at: Applying, earlier: Payload) -> bool:
@@ -98,7 +100,7 @@ def _is_replay_of(at: Applying, earlier: Payload) -> bool:
 
 def _overtaken(at: Applying) -> str | None:
     """What has happened since to what a command rests on."""
-    derived = at.body.get("derived")
+    derived = at.body.get("derived") if at.said.type == "memory.remember.v1" else None
     based_on = derived["based_on"] if derived else at.said.original_rev
     erased_at = at.tenant_state().get("erased_at")
     if based_on is not None and erased_at is not None and based_on < erased_at:

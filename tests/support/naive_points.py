@@ -123,9 +123,9 @@ class Applying:
         self._receipt_of_skipped(reason, dead=False)
         return self.skipped(reason)
 
-    def died(self, reason: str) -> Ended:
+    def died(self, reason: str, *, replayable: bool = True) -> Ended:
         if self.said.tenant:
-            self._receipt_of_skipped("dead_letter", dead=True)
+            self._receipt_of_skipped("dead_letter", dead=replayable)
         return Ended("dead_lettered", reason, self.skipped("dead_letter").event)
 
     def applied(self, kind: str, counts: dict[str, int], **more: int) -> Ended:

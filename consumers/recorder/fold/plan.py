@@ -105,14 +105,14 @@ def _fold(view: View, item: Arrival | Rejected, fold: FoldSettings, dead: frozen
     receipt = view.get(item.receipt)
     if receipt is not None and not _replays(receipt, item):
         return _died_again(item) if item.record.offset in dead else _repeated(receipt, item)
+    overtaken = _overtaken(view, item)
+    if item.record.offset in dead:
+        return _bury(view, item, AT_RUN_TIME, final=overtaken is not None)
+    if overtaken is not None:
+        return Decision(item, skip(view, item, overtaken))
     unsupported = _unsupported(item)
     if unsupported is not None:
         return _bury(view, item, unsupported)
-    if item.record.offset in dead:
-        return _bury(view, item, AT_RUN_TIME)
-    overtaken = _overtaken(view, item)
-    if overtaken is not None:
-        return Decision(item, skip(view, item, overtaken))
     if selects(item.command):
         begun = begin(view, item)
         return begun if isinstance(begun, Sweep) else Decision(item, begun)
@@ -184,12 +184,15 @@ def _rejected(item: Rejected) -> Decision:
     return Decision(item, outcome, item.fault)
 
 
-def _bury(view: View, arrival: Arrival, fault: ContractError) -> Decision:
-    """Make a command a dead letter: its dead receipt keeps its key, which only its own replay takes back."""
+def _bury(view: View, arrival: Arrival, fault: ContractError, *, final: bool = False) -> Decision:
+    """Make a command a dead letter: its dead receipt keeps its key, which only its own replay takes back.
+
+    A ``final`` one came too late already: no replay brings it back.
+    """
     outcome = skipped(arrival, "dead_letter")
     if not arrival.tenant:
         return Decision(arrival, None, fault)
-    return Decision(arrival, leave_receipt(view, arrival, outcome, dead=True), fault)
+    return Decision(arrival, leave_receipt(view, arrival, outcome, dead=not final), fault)
 
 
 def _died_again(arrival: Arrival) -> Decision:

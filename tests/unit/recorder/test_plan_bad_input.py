@@ -232,6 +232,21 @@ def test_only_the_own_replay_takes_the_key_of_a_dead_letter_back() -> None:
     assert (memory.born, memory.rev) == (12, 12)
 
 
+def test_what_was_erased_does_not_come_back_by_a_dead_letter_of_a_dead_letter() -> None:
+    """A replay that came too late already, and was given up at run time, is no way around the erasure."""
+    first, second = [[("afterturn_original_rev", rev)] for rev in (b"10", b"12")]
+    erase = {"tenant": TENANTS[0], "confirm": TENANTS[0], "reason": "r"}
+    log = [
+        record(10, turn()),
+        record(11, erase, kind="tenant.erase.v1"),
+        record(12, turn(), extra=first),
+        record(13, turn(), extra=second),
+    ]
+    whole = fold_log([decode(r, SETTINGS) for r in log], SETTINGS, dead=frozenset({10, 12}))
+    assert [ending_of(d) for d in whole.decisions] == ["dead_lettered", "applied", "dead_lettered", "duplicate"]
+    assert not [p for p in whole.points.values() if isinstance(p, Memory)]
+
+
 @pytest.mark.parametrize(("field", "value"), [("collection", "people"), ("mode", "ask")])
 def test_a_fact_of_a_later_version_is_visibly_unsupported(field: str, value: str) -> None:
     fact = {"tenant": TENANTS[0], "content": "c", "source": {"type": "user", "id": "1"}, field: value}
