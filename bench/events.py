@@ -15,7 +15,7 @@ from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.lanes.seam import Applied
 from bench.figures import Figure
-from bench.lanes import Variant, drain, median, place, publish, spread
+from bench.lanes import Drain, Variant, drain, median, place, publish, spread
 from bench.recall import Say
 from bench.workload import turns
 
@@ -40,19 +40,22 @@ def silent(service: ServiceSettings, fold: FoldSettings) -> Announcer:
 async def measure(
     kafka: KafkaBroker, store: StoreProcess, embedder: Embedder, messages: int, rounds: int, say: Say
 ) -> list[Figure]:
-    """Messages a second without events over those with them; whoever goes first changes from round to round."""
+    """Both by messages a second and by processor time; whoever goes first changes from round to round."""
     say(f"{messages} turns with events and without, {rounds} rounds")
     there = await place(kafka, store, embedder, "events")
     await publish(there, turns(messages, TENANTS))
-    told: list[float] = []
-    quiet: list[float] = []
+    told: list[Drain] = []
+    quiet: list[Drain] = []
     for number in range(rounds):
         sides = [(told, Variant()), (quiet, Variant(announcer=silent))]
-        for rates, variant in sides if number % 2 == 0 else sides[::-1]:
-            rates.append((await drain(there, messages, variant)).rate)
-    ratios = [q / t for q, t in zip(quiet, told, strict=True)]
+        for drains, variant in sides if number % 2 == 0 else sides[::-1]:
+            drains.append(await drain(there, messages, variant))
+    ratios = [q.rate / t.rate for q, t in zip(quiet, told, strict=True)]
+    work = [t.worked / q.worked for q, t in zip(quiet, told, strict=True)]
+    with_them, without = [each.rate for each in told], [each.rate for each in quiet]
     return [
-        Figure("recorder with events", median(told), "messages/s", spread(told)),
-        Figure("recorder without events", median(quiet), "messages/s", spread(quiet)),
-        Figure("without events / with", median(ratios), "", spread(ratios), at_most=1.05),
+        Figure("recorder with events", median(with_them), "messages/s", spread(with_them)),
+        Figure("recorder without events", median(without), "messages/s", spread(without)),
+        Figure("throughput without events / with", median(ratios), "", spread(ratios), at_most=1.05),
+        Figure("processor time with events / without", median(work), "", spread(work)),
     ]

@@ -81,6 +81,8 @@ class Drain:
     """When it was committed, how many records it held, seconds from taking it to its commit."""
     reached: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     """By partition: the offset up to which it is committed, and since when."""
+    worked: float = 0.0
+    """Seconds of processor time of this process: what other processes do to the machine changes it least."""
 
     def opened(self, partition: int, checkpoint: int, committed: int | None) -> None:
         """A lane opened."""
@@ -181,12 +183,14 @@ async def drain(
             return PartitionWriter(partition, memories, there.embedder, fold, announcer, variant.limits)
 
         group = LaneGroup(there.kafka, LaneSettings(fold.topic, fold.group, wait=variant.wait), make, watched)
+        began = time.process_time()
         lanes = asyncio.create_task(group.run(stop, lambda: None, lambda *_: None))
         try:
             if meanwhile is not None:
                 await _all_open(group, service.partitions, lanes)
                 meanwhile()
             await _until(lambda: watched.consumed >= messages, lanes)
+            watched.worked = time.process_time() - began
         finally:
             stop.set()
             await lanes

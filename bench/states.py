@@ -100,12 +100,14 @@ async def measure(
     there = await place(kafka, store, embedder, "states")
     await publish(there, turns(messages, TENANTS))
     ratios: list[float] = []
+    work: list[float] = []
     shares: dict[str, list[float]] = {"retrieve": [], "landing": [], "write": []}
     for _ in range(rounds):
         clock = Clock()
         plain = await drain(there, messages, Variant(store=partial(Timed, clock=clock)))
         kept = await drain(there, messages, Variant(store=Keeping))
         ratios.append(kept.rate / plain.rate)
+        work.append(kept.worked / plain.worked)
         whole = sum(seconds for _, _, seconds in plain.batches)
         for kind, found in shares.items():
             found.append(clock.seconds.get(kind, 0.0) / whole)
@@ -114,5 +116,6 @@ async def measure(
             Figure(f"share of a batch: {kind}", median(found) * 100, "%", f"waiting included; {spread(found)}")
             for kind, found in shares.items()
         ),
-        Figure("states kept / states read", median(ratios), "", f"a prototype of the bench; {spread(ratios)}"),
+        Figure("throughput, states kept / read", median(ratios), "", f"a prototype of the bench; {spread(ratios)}"),
+        Figure("processor time, states kept / read", median(work), "", spread(work)),
     ]
