@@ -13,6 +13,7 @@ import pytest_asyncio
 from support.commandline import CommandLine
 from support.kafka import KafkaBroker
 from support.log import until
+from support.recall_service import Served, served
 from support.recording import Recording, recording
 
 from afterturn.schemas.commands import Configure, Erase, Forget
@@ -71,6 +72,52 @@ async def test_the_same_turn_twice_at_once_is_one_memory(it: Recording) -> None:
     events = await it.events()
     assert [type(e) for e in events] == [Recorded, Skipped]
     assert len({str(e.command) for e in events}) == 2
+
+
+async def asked(recall: Served, tenant: str, text: str, after: str | None = None) -> dict[str, Any]:
+    query = {"text": text} | ({"after": after} if after else {})
+    answer = await recall.client.post("/v1/recall", headers={"Afterturn-Tenant": tenant}, json=query)
+    body: dict[str, Any] = answer.raise_for_status().json()
+    return body
+
+
+async def test_the_same_turn_over_kafka_and_over_http_is_one_memory(it: Recording) -> None:
+    """I-10: both ways go through the same log, and so through the same check."""
+    said = turn(it.tenant, "1", "The ferry leaves at noon.")
+    async with served(it.recorder.environment) as recall:
+        body = {name: value for name, value in said.items() if name != "tenant"}
+        await it.publish(said)
+        accepted = await recall.client.post("/v1/turns", headers={"Afterturn-Tenant": it.tenant}, json=body)
+        assert accepted.status_code == 202
+        answer = await asked(recall, it.tenant, "When does the ferry leave?", accepted.json()["token"])
+    await it.consumed(2)
+    assert [memory["text"] for memory in answer["memories"]] == ["The ferry leaves at noon."]
+    assert len(await it.memories()) == 1
+    assert [e.reason for e in await it.events() if isinstance(e, Skipped)] == ["duplicate"]
+
+
+async def test_a_write_that_fails_shows_nobody_anothers_memory(it: Recording) -> None:
+    """I-39: while the store is away, and afterwards, a tenant is answered with its own or with nothing."""
+    other = f"{it.tenant}-other"
+    await it.publish(turn(it.tenant, "1", "The ferry leaves at noon."))
+    await it.consumed(1)
+    async with served(it.recorder.environment) as recall:
+
+        async def ready() -> bool:
+            return not await recall.missing()
+
+        await until(ready)
+        await asyncio.to_thread(it.store.kill)
+        token = (await it.publish(turn(other, "1", "The bridge is closed.")))[0]
+        try:
+            answer = await asked(recall, other, "When does the ferry leave?")
+            assert answer["memories"] == []
+            assert answer["degraded"]
+        finally:
+            await asyncio.to_thread(it.store.restart)
+        await it.consumed(2)
+        answer = await asked(recall, other, "When does the ferry leave?", str(token))
+        assert [memory["text"] for memory in answer["memories"]] == ["The bridge is closed."]
 
 
 async def test_a_forgotten_memory_does_not_come_back_by_its_own_turn(it: Recording) -> None:
