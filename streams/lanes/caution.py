@@ -12,7 +12,7 @@ from typing import Literal
 MOST = 1_000
 """Records a writer is shown at once; it takes as many as one write holds."""
 SUSPECT_OPENINGS = 3
-"""From so many openings without progress on a lane takes one record at a time, and one lane of a process at once."""
+"""From so many openings without progress on a lane takes one record at a time, while no other lane is at work."""
 DEATHS = 3
 """So many deaths with a record alone at work make it a dead letter."""
 

@@ -21,6 +21,7 @@ from afterturn.streams.lanes.lane import Home, Lane
 from afterturn.streams.lanes.logview import LogView
 from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.seam import LaneObserver, Writer
+from afterturn.streams.lanes.turnstile import Turnstile
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class LaneGroup:
         self._pulse = Pulse(settings.zombie_bound)
         self._keepers: dict[int, Keeper] = {}
         self._paused: set[int] = set()
-        self._turnstile = asyncio.Lock()
+        self._turnstile = Turnstile()
         self._joined = self._started = False
         self._consumer = GroupConsumer(
             kafka,

@@ -14,6 +14,7 @@ from afterturn.streams.lanes.caution import DEATHS, SUSPECT_OPENINGS
 from afterturn.streams.lanes.pulse import Pulse
 from afterturn.streams.lanes.queue import LaneQueue
 from afterturn.streams.lanes.seam import Applied, Start, Writer
+from afterturn.streams.lanes.turnstile import Turnstile
 from afterturn.streams.records import OutRecord, Record
 
 ACCEPT_GAP = "afterturn recorder --accept-gap"
@@ -99,11 +100,11 @@ class Opened:
 class Lane:
     """Opens, then applies batch after batch: steps 1 to 5 are its writer's, step 6 its own.
 
-    ``turnstile`` lets one suspect lane of a process work at a time: a death is then that lane's.
+    While a suspect lane works, the ``turnstile`` keeps all others of the process from it: a death is then that lane's.
     """
 
     def __init__(
-        self, home: Home, writer: Writer, producer: TransactionalProducer, pulse: Pulse, turnstile: asyncio.Lock
+        self, home: Home, writer: Writer, producer: TransactionalProducer, pulse: Pulse, turnstile: Turnstile
     ) -> None:
         self._home = home
         self._writer = writer
@@ -160,7 +161,8 @@ class Lane:
         if self._suspects(records[0]):
             applied = await self._apply_alone(records[0])
         else:
-            applied = await self._writer.apply(records, self._still_ours)
+            async with self._turnstile.beside():
+                applied = await self._writer.apply(records, self._still_ours)
         self._progressed = self._progressed or applied.next > self._start.next
         # 6. commit: outcome events, dead letters and the offset in one transaction.
         began = monotonic()
@@ -250,7 +252,7 @@ class Lane:
         return opened and record.offset >= max(self._start.next, self._committed)
 
     async def _apply_alone(self, record: Record) -> Applied:
-        async with self._turnstile:
+        async with self._turnstile.alone():
             if self._start.begun >= DEATHS:
                 if (wait := self._until_alone) > 0:
                     raise Condemned(self._home.partition, record.offset, wait)

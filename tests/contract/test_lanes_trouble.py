@@ -220,6 +220,24 @@ async def test_suspect_lanes_take_turns_so_that_a_death_blames_one_of_them_only(
     assert not await buried(lanes, 1)
 
 
+async def test_while_a_suspect_lane_is_at_work_no_other_is(lanes: LaneLog) -> None:
+    """Or another's deadly record would blame the one that happens to be begun."""
+    await lanes.fill({0: 3, 1: 3})
+    suspect, other = Gate(), Gate()
+    lanes.shelves.counts[0] = (SUSPECT_OPENINGS, 0)
+    lanes.shelves.disturb("count", 0, suspect)  # it is about to say that it begins
+    lanes.shelves.disturb("write", 1, other)
+    async with lanes.member(zombie_bound=60.0, patience=PATIENCE) as member:
+        await member.until(lambda: suspect.reached or other.reached)
+        for _ in range(5):
+            await member.polls()
+        assert not (suspect.reached and other.reached), "either it is alone, or it has not begun"
+        other.open()
+        suspect.open()
+        await reached(member, lanes, 0, 3)
+        await reached(member, lanes, 1, 3)
+
+
 async def test_an_orderly_end_and_a_reopening_take_their_opening_back(lanes: LaneLog) -> None:
     await lanes.fill({0: 3})
     lanes.shelves.disturb("write", 0, *[Retry("away") for _ in range(1_000)])
