@@ -33,6 +33,7 @@ class Recorder:
     def start(self, *, wait: bool = True) -> None:
         """Start it, and wait until it answers; where it is to end by itself there is nothing to wait for."""
         self._waits = wait
+        self._keep_log()
         self.child.start()
         self._process = self.child._process
         self.stopped = False
@@ -75,6 +76,11 @@ class Recorder:
     def tail(self, lines: int = 30) -> str:
         """The end of what it has logged."""
         return "\n".join(self.child.log_text().splitlines()[-lines:])
+
+    def _keep_log(self) -> None:
+        """Keep what every life has written, beside the log of the last."""
+        with self.child.log.with_suffix(".lives.log").open("a", encoding="utf-8") as lives:
+            lives.write(f"{self.child.log_text()}-- started again --\n")
 
     def _listens(self, _: Child) -> bool:
         if not self._waits:

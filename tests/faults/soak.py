@@ -16,7 +16,7 @@ from statistics import median, quantiles
 from time import monotonic
 
 from faults.picture import Mark, Sample, draw
-from faults.store_proxy import Fate, Kind
+from faults.store_proxy import Call, Fate
 from faults.world import ZOMBIE, Form, World, world_on
 from support.kafka import KafkaBroker, start_session_kafka
 from support.load import LoadPublisher
@@ -99,7 +99,7 @@ class Soak:
     async def _trouble(self) -> None:
         rng = self.world.rng
 
-        def fate(_: Kind) -> Fate | None:
+        def fate(_: Call) -> Fate | None:
             chance = rng.random()
             if chance < 0.3:
                 return Fate(answer=False)

@@ -33,7 +33,7 @@ class Fate:
         reach: whether it reaches the store.
         after: waited before its answer is passed on.
         answer: whether the answer reaches who asked; else the connection is cut.
-        status: the answer in the store's stead, where it does not reach it.
+        status: the answer in the store's stead, where it does not reach it, and `why`.
         held: it is passed on only once this is set, and its answer gets to nobody.
     """
 
@@ -42,10 +42,19 @@ class Fate:
     after: float = 0.0
     answer: bool = True
     status: int | None = None
+    why: str = "No space left on device"
     held: asyncio.Event | None = None
 
 
-Meddling = Callable[[Kind], Fate | None]
+@dataclass(frozen=True)
+class Call:
+    """A call of the store."""
+
+    kind: Kind
+    body: bytes
+
+
+Meddling = Callable[[Call], Fate | None]
 """Decides a call's fate; None: it is left alone."""
 
 
@@ -123,7 +132,7 @@ class StoreProxy:
             await trap.act()
             trap.sprung.set()
             return self._cut(request)
-        fate = (self.meddling(kind) if self.meddling else None) or Fate()
+        fate = (self.meddling(Call(kind, body)) if self.meddling else None) or Fate()
         return await self._meet(fate, request, body)
 
     async def _meet(self, fate: Fate, request: web.Request, body: bytes) -> web.StreamResponse:
@@ -137,7 +146,7 @@ class StoreProxy:
             return self._cut(request)
         await asyncio.sleep(fate.before)
         if fate.status is not None:
-            return web.json_response({"status": {"error": "No space left on device"}, "time": 0.0}, status=fate.status)
+            return web.json_response({"status": {"error": fate.why}, "time": 0.0}, status=fate.status)
         if not fate.reach:
             return self._cut(request)
         self.late += _has_gone(request)

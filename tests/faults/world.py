@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,6 +130,25 @@ class World:
             for entry in self.load.entries():
                 await publisher.publish(entry)
 
+    async def working(self, until_so: Callable[[], bool]) -> None:
+        """Wait for what happens only while turns come: more are published where the load is over."""
+        async with asyncio.timeout(self.form.patience):
+            while not until_so():
+                if self._publishing is not None and self._publishing.done():
+                    await self.more(4)
+                await asyncio.sleep(0.02)  # the loop's other tasks make it so
+
+    async def advanced(self, since: Mapping[int, int]) -> None:
+        """Wait until more than this is committed of every partition."""
+
+        async def so() -> bool:
+            if self._publishing is not None and self._publishing.done():
+                await self.more(4)
+            now = await self.committed()
+            return all(now[partition] > offset for partition, offset in since.items())
+
+        await until(so, self.form.patience, tick=0.2)
+
     async def drained(self) -> None:
         """Wait until every record of the log is committed; a recorder that ended meanwhile is an error."""
 
@@ -158,10 +177,7 @@ class World:
     async def ended(self, recorder: Recorder) -> str:
         """Wait until a recorder has ended by itself, with an error; what it said."""
 
-        async def so() -> bool:
-            return recorder.exit_code is not None
-
-        await until(so, self.form.patience, tick=0.05)
+        await self.working(lambda: recorder.exit_code is not None)
         assert recorder.exit_code not in (0, None), "a stop is an error of the process"
         assert recorder.exit_code > 0, f"it ended by signal {recorder.exit_code}"
         recorder.child.stop()

@@ -43,8 +43,8 @@ class Observed:
     stored: Stored
     committed: dict[int, int | None]
 
-    def dead(self, partition: int) -> dict[int, str]:
-        """What was decided at run time, the fold's second input: the offsets given up, each with its reason."""
+    def given_up(self, partition: int) -> dict[int, str]:
+        """What was decided at run time, the fold's second input: the offsets, each with its reason."""
         letters = (dict(letter.headers) for each in self.letters.values() for letter in each)
         return {
             int(headers["afterturn_offset"]): headers["afterturn_reason"].decode()

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from afterturn.consumers.recorder.announcing import ending_of
 from afterturn.consumers.recorder.decoding import Arrival, decode
-from afterturn.consumers.recorder.fold.plan import Decision
+from afterturn.consumers.recorder.fold.plan import AT_RUN_TIME, Decision
 from afterturn.schemas.commands import Erase
 from afterturn.schemas.events import Skipped
 from afterturn.schemas.ids import rev_of, tenant_id
@@ -21,6 +21,8 @@ from support.observing import Observed
 from support.whole_log import WholeLog
 
 _PIECES = 1_000
+_SAID = AT_RUN_TIME.reason
+"""What the fold says of all that was given up at run time; the dead letter says why it was."""
 ENDINGS = {"applied", "duplicate", "skipped", "dead_lettered"}
 
 
@@ -48,7 +50,9 @@ class Promises:
     @cached_property
     def folds(self) -> dict[int, Folded]:
         """The fold of each partition's log, with the recorder's own pure parts."""
-        return {p: Folded.of(records, self.seen, frozenset(self.seen.dead(p))) for p, records in self.seen.log.items()}
+        return {
+            p: Folded.of(records, self.seen, frozenset(self.seen.given_up(p))) for p, records in self.seen.log.items()
+        }
 
     def store_is_the_fold(self) -> None:
         """Point by point the store is the fold of the log up to the checkpoint, which is the log's end."""
@@ -66,7 +70,7 @@ class Promises:
     def naive_model_agrees(self) -> None:
         """The plainest model, written from the contract alone, expects the same points and endings."""
         for partition, records in self.seen.log.items():
-            expected = naive_fold(records, self.seen.fold, dead=self.seen.dead(partition))
+            expected = naive_fold(records, self.seen.fold, dead=dict.fromkeys(self.seen.given_up(partition), _SAID))
             assert_same_points(self.seen.stored.points[partition], expected.points)
             assert_same_endings(self.folds[partition].whole.decisions, expected.ended)
 

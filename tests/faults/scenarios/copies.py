@@ -16,7 +16,7 @@ async def copy_restored(world: World) -> None:
     recorder = await world.recorder()
     world.begin()
     copy = await _copied(world, 0.4)
-    await world.at(0.8)
+    await world.at(0.7)
     await asyncio.to_thread(recorder.finish)
     await _restored(world, copy)
     await asyncio.to_thread(recorder.start)
@@ -29,7 +29,6 @@ async def copy_under_a_running_recorder(world: World) -> None:
     recorder = await world.recorder()
     world.begin()
     copy = await _copied(world, 0.3)
-    await world.at(0.6)
     await _restored(world, copy)
     said = await world.ended(recorder)
     assert "under a running recorder" in said
@@ -42,12 +41,16 @@ async def copy_under_a_running_recorder(world: World) -> None:
 
 
 async def _copied(world: World, share: float) -> Path:
-    """A copy of the store's folder as it was about then; the store is stopped for it, as an operator would."""
+    """A copy of the store's folder as it was about then, older than the store once this returns.
+
+    The store is stopped for it, as an operator would.
+    """
     await world.at(share)
     await asyncio.to_thread(world.store.stop)
     copy = world.folder / "copy"
     await asyncio.to_thread(shutil.copytree, world.store.data_dir, copy)
     await asyncio.to_thread(world.store.start)
+    await world.advanced(await world.committed())
     return copy
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from aiokafka import AIOKafkaConsumer
 from faults.recorder import Recorder
 from faults.registry import scenario
-from faults.store_proxy import Kind, Trap
+from faults.store_proxy import Call, Kind, Trap
 from faults.world import World
 
 When = Literal["before", "after"]
@@ -82,7 +82,7 @@ async def while_opening(world: World) -> None:
     for when in _EITHER:
         trap = _trap(world, recorder, "opening", world.rng.randint(1, 3), when)
         await asyncio.to_thread(recorder.start)
-        await asyncio.wait_for(trap.sprung.wait(), world.form.patience)
+        await world.working(trap.sprung.is_set)
     await asyncio.to_thread(recorder.start)
     await world.finish()
 
@@ -96,7 +96,7 @@ def _trap(world: World, recorder: Recorder, kind: Kind, nth: int, when: When) ->
 
 async def _killed_at(world: World, recorder: Recorder, kind: Kind, when: When, *, then_start: bool = True) -> None:
     trap = _trap(world, recorder, kind, world.rng.randint(1, 4), when)
-    await asyncio.wait_for(trap.sprung.wait(), world.form.patience)
+    await world.working(trap.sprung.is_set)
     if then_start:
         await asyncio.to_thread(recorder.start)
 
@@ -108,13 +108,13 @@ async def _killed_after_reading(world: World, recorder: Recorder, seconds: float
         recorder.kill()
         killed.set()
 
-    def read(kind: Kind) -> None:
-        if kind == "landing" and not killed.is_set():
+    def read(call: Call) -> None:
+        if call.kind == "landing" and not killed.is_set():
             world.proxy.meddling = None
             asyncio.get_running_loop().call_later(seconds, kill)
 
     world.proxy.meddling = read
-    await asyncio.wait_for(killed.wait(), world.form.patience)
+    await world.working(killed.is_set)
     await asyncio.to_thread(recorder.start)
 
 
@@ -128,8 +128,9 @@ async def _killed_at_an_event(world: World, recorder: Recorder, isolation: str) 
     )
     await events.start()
     try:
-        await asyncio.wait_for(events.getone(), world.form.patience)
-        recorder.kill()
+        event = asyncio.ensure_future(events.getone())
+        event.add_done_callback(lambda _: recorder.kill())
+        await world.working(event.done)
     finally:
         await events.stop()
     await asyncio.to_thread(recorder.start)

@@ -20,7 +20,6 @@ from afterturn.consumers.store.settings import StoreSettings
 @scenario(
     "replayed-from-0",
     real="it keeps a group's dead members, so that nobody else can commit",
-    pending="the outcomes of the last batch before the reset are told twice",
     seconds=25,
 )
 async def replayed_from_0(world: World) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from faults.registry import scenario
-from faults.store_proxy import Fate, Kind
+from faults.store_proxy import Call, Fate, Meddling
 from faults.world import World
 
 _TIMEOUT = 0.6
@@ -72,9 +72,9 @@ async def answers_lost(world: World) -> None:
 async def calls_late(world: World) -> None:
     """Writes reach the store after the recorder has given them up and gone on; others are lost, or slow."""
 
-    def fate(kind: Kind) -> Fate | None:
+    def fate(call: Call) -> Fate | None:
         chance = world.rng.random()
-        if kind == "upsert" and chance < 0.4:
+        if call.kind == "upsert" and chance < 0.4:
             return Fate(before=_TIMEOUT + world.rng.uniform(0.1, 1.5))
         if chance < 0.1:
             return Fate(reach=False)
@@ -96,7 +96,7 @@ async def no_space(world: World) -> None:
     await _no_space(world, _limited)
 
 
-async def _meddled(world: World, fate: Callable[[Kind], Fate | None]) -> None:
+async def _meddled(world: World, fate: Meddling) -> None:
     await world.recorder({"QDRANT_TIMEOUT": str(_TIMEOUT)})
     world.begin()
     await world.at(0.1)
@@ -116,9 +116,10 @@ async def _no_space(world: World, without: Callable[[World], Awaitable[None]]) -
 
 
 async def _refusing(world: World) -> None:
-    world.proxy.meddling = lambda kind: (
-        Fate(status=world.rng.choice((500, 507))) if kind in ("upsert", "opening") else None
-    )
+    def full(call: Call) -> Fate | None:
+        return Fate(status=world.rng.choice((500, 507))) if call.kind in ("upsert", "opening") else None
+
+    world.proxy.meddling = full
     await asyncio.sleep(world.form.away / 2)
     assert world.proxy.troubled["upsert"] > 1
     world.proxy.meddling = None
