@@ -70,7 +70,9 @@ class Doctor:
         async with opened(self._store()) as client:
             found = await versions(client)
         health: Health = "ok" if found.new_enough else "wrong"
-        return Finding("qdrant", health, f"{self._store().url}: {found.title} {found.server} (1.19 or later is needed)")
+        return Finding(
+            "qdrant", health, f"{self._store().address}: {found.title} {found.server} (1.19 or later is needed)"
+        )
 
     async def collection(self) -> Finding:
         """Whether the collection was made with these settings, by this embedder."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings
@@ -53,12 +52,7 @@ def _address(error: AfterturnError) -> tuple[str, str] | None:
         if dependency == "kafka" or isinstance(error, BrokerRefused | NotAuthorised | UnknownTopic):
             return "KAFKA_BOOTSTRAP_SERVERS", KafkaSettings().bootstrap_servers
         if dependency == "qdrant" or isinstance(error, WrongStore):
-            return "QDRANT_URL", _without_credentials(StoreSettings().url)
+            return "QDRANT_URL", StoreSettings().address
     except ValidationError:  # the settings were given, not read
         pass
     return None
-
-
-def _without_credentials(url: str) -> str:
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    return urlsplit(url)._replace(netloc=host).geturl()

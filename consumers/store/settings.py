@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -31,3 +32,9 @@ class StoreSettings(BaseSettings):
     api_key: SecretStr | None = None
     timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
     alias: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")] = DEFAULT_ALIAS
+
+    @property
+    def address(self) -> str:
+        """The URL as it may be shown: without a name and password in it."""
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

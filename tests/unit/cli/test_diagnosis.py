@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afterturn.consumers.diagnosis import dead_letters_of, lag_of, misrouted
+from afterturn.consumers.store.settings import StoreSettings
 
 
 def test_misrouted_dead_letters_ask_for_the_partitioners_table() -> None:
@@ -31,3 +32,10 @@ def test_lag_counts_what_waits_and_names_what_heals(
     assert found.health == health
     assert found.said.startswith(said)
     assert any("heals" in line for line in found.lines) == (nexts[0] < (committed[0] or 0))
+
+
+@pytest.mark.parametrize("url", ["http://user:sesame@qdrant:6333", "https://sesame@qdrant:6333/under"])
+def test_an_address_that_is_shown_has_no_credentials(url: str) -> None:
+    shown = StoreSettings(url=url).address
+    assert "sesame" not in shown
+    assert "qdrant:6333" in shown
