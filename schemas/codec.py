@@ -200,6 +200,8 @@ def _text(found: dict[str, bytes], name: str) -> str:
 def _checked(name: str, text: str) -> str:
     if not 1 <= len(text) <= MAX_ATTRIBUTE:
         raise ContractError("headers", name, f"must have 1 to {MAX_ATTRIBUTE} characters")
+    if text.isascii() and text.isprintable():
+        return text
     if any(unicodedata.category(c) in {"Cc", "Cs"} for c in text):
         raise ContractError("headers", name, "must not hold control characters or lone surrogates")
     if not unicodedata.is_normalized("NFC", text):

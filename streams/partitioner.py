@@ -5,6 +5,7 @@ of librdkafka. `crc32` is librdkafka's own default, `consistent_random`. One ten
 partition, so every publisher of a turn log uses the same one; the recorder checks it.
 """
 
+from functools import lru_cache
 from typing import Literal
 from zlib import crc32
 
@@ -33,6 +34,7 @@ def murmur2(key: bytes) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
+@lru_cache(maxsize=8_192)
 def partition_for(key: bytes, partitions: int, partitioner: Partitioner = "murmur2") -> int:
     """The partition of a key in a topic of `partitions` partitions.
 

@@ -144,11 +144,12 @@ class TransactionalProducer:
         self._step = "begin"
         await self._client.begin_transaction()
         self._step = "send"
-        futures = [
-            await self._client.send(record.topic, record.value, record.key, partition, headers=list(record.headers))
-            for record, partition in sends
-        ]
-        for result in await asyncio.gather(*futures, return_exceptions=True):
+        places = dict.fromkeys((record.topic, partition) for record, partition in sends)
+        by_place = {place: [record for record, p in sends if (record.topic, p) == place] for place in places}
+        results = await asyncio.gather(
+            *(self._send_all(records, *place) for place, records in by_place.items()), return_exceptions=True
+        )
+        for result in results:
             if isinstance(result, BaseException):
                 raise result
         if offsets:
@@ -156,6 +157,19 @@ class TransactionalProducer:
             await self._client.send_offsets_to_transaction(_client_offsets(offsets), group)
         self._step = "commit"
         await self._client.commit_transaction()
+
+    async def _send_all(self, records: Sequence[OutRecord], topic: str, partition: int) -> None:
+        """Send a partition's records in as few batches as hold them: by itself each costs as much as a batch."""
+        left, futures = list(reversed(records)), []
+        while left:
+            batch = self._client.create_batch()
+            while left and _taken(batch, left[-1]):
+                left.pop()
+            batch.close()
+            futures.append(await self._client.send_batch(batch, topic, partition=partition))
+        for result in await asyncio.gather(*futures, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     async def _abort_after(self, failure: AfterturnError) -> None:
         """End a failed transaction now, so that read-committed readers do not wait for its timeout.
@@ -176,6 +190,12 @@ class TransactionalProducer:
         except (errors.KafkaError, errors.IllegalOperation, AssertionError, TimeoutError) as error:
             return type(error).__name__
         return None
+
+
+def _taken(batch: Any, record: OutRecord) -> bool:  # noqa: ANN401 - the library has no types
+    """Add a record to a batch, unless it is full; the first one always fits."""
+    headers = list(record.headers)
+    return batch.append(timestamp=None, key=record.key, value=record.value, headers=headers) is not None
 
 
 def _client_offsets(offsets: Mapping[tuple[str, int], int]) -> dict[Any, int]:
