@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from base64 import urlsafe_b64encode
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -123,7 +124,8 @@ def start_apache_kafka(folder: Path) -> tuple[Child, str]:
 
 
 def _format(jars: Path, properties: Path) -> None:
-    cluster = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+    ids = (urlsafe_b64encode(uuid4().bytes).decode().rstrip("=") for _ in count())
+    cluster = next(each for each in ids if not each.startswith("-"))  # or it is taken for an option
     command = [
         *("java", "-Xmx128m", *_JAVA, "-cp", f"{jars}/*", "kafka.tools.StorageTool"),
         *("format", "-t", cluster, "-c", str(properties)),

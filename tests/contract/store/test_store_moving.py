@@ -128,7 +128,8 @@ async def test_a_checkpoint_of_the_new_epoch_is_left_alone_by_a_late_write_of_th
 
 
 async def test_metadata_that_are_not_ours_stop_it(made: StoreClient) -> None:
-    name = (await made.get("reading aliases", "/aliases"))["aliases"][0]["collection_name"]
+    aliases = (await made.get("reading aliases", "/aliases"))["aliases"]
+    name = next(each["collection_name"] for each in aliases if each["alias_name"] == made.alias)
     async with made.call("changing the metadata") as api:
         await api.update_collection(name, metadata={"repartition": {"to": "x"}})
     with pytest.raises(WrongStore, match="not ours"):

@@ -66,7 +66,7 @@ async def test_row_1_what_one_tenant_says_is_that_tenants_alone(it: Recording) -
 async def test_row_3_a_second_log_or_group_is_refused_on_the_same_collection(it: Recording) -> None:
     """Two recorders that share a store but not a log would undo each other's writes."""
     for changed in ({"group": "another-group"}, {"topic_prefix": "another"}, {"epoch": 1}):
-        service = ServiceSettings(**(it.service.model_dump() | changed))
+        service = ServiceSettings.model_validate(it.service.model_dump() | changed)
         found = await prepare(service, it.kafka, StoreSettings(url=it.store.url))
         assert not found.fine, f"init says so of {changed}"
         assert found.collection_differences
