@@ -21,7 +21,7 @@ check: setup-check ## formatting, lint, types
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-faults: setup-test ## every fault in its long form (ARGS="--faults=zombie --fault-seed=7": one, again)
+faults: setup-test ## every fault, and every promise after it (ARGS="--faults=zombie --fault-seed=7": one, again)
 	$(BIN)/pytest tests/faults --faults=all $(ARGS)
 
 soak: setup-test ## turns and random faults for MINUTES, then every check; a picture and a line of figures

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,12 +12,11 @@ from typing import Annotated
 
 import orjson
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from afterturn.consumers.cli.connecting import reached
 from afterturn.consumers.cli.faults import text_of
 from afterturn.consumers.cli.helping import PlainGroup
-from afterturn.consumers.cli.letters import as_dict, print_value, show_letter, show_table
+from afterturn.consumers.cli.letters import as_dict, print_value, progress, show_letter, show_table
 from afterturn.consumers.cli.options import AsJson, TopicPrefix
 from afterturn.consumers.cli.running import EXIT_STOP, err, log_to_stderr, tell
 from afterturn.consumers.cli.wording import counted
@@ -27,7 +26,7 @@ from afterturn.schemas.query import resolve_time
 from afterturn.streams.dead_letters import Letter, LetterId, Wanted
 from afterturn.streams.errors import DeadLetter, Recoverable
 from afterturn.streams.kafka import KafkaSettings
-from afterturn.streams.letter_log import LetterLog, Listed, Logs, OnProgress
+from afterturn.streams.letter_log import LetterLog, Listed, Logs
 from afterturn.streams.records import Record
 from afterturn.streams.topics import TopicNames
 
@@ -225,7 +224,7 @@ async def _opened(logs: Logs, timeout: float) -> AsyncIterator[LetterLog]:
 
 async def _listed(wanted: Wanted, logs: Logs, timeout: float) -> list[Listed]:
     async with _opened(logs, timeout) as log:
-        with _progress("reading") as on_progress:
+        with progress("reading") as on_progress:
             return await log.listed(wanted, on_progress)
 
 
@@ -249,7 +248,7 @@ async def _one(id_: LetterId, logs: Logs, timeout: float) -> tuple[Listed, Recor
         if not found:
             return None
         ((letter, record),) = found
-        with _progress("reading") as on_progress:
+        with progress("reading") as on_progress:
             states = {each.letter.id: each for each in await log.listed(Wanted(since=letter.at), on_progress)}
     state = states.get(id_, Listed(letter))
     return Listed(letter, state.state, state.replayed_as), record
@@ -259,7 +258,7 @@ async def _each(chosen: list[LetterId], logs: Logs, timeout: float, label: str, 
     """Act on each letter in turn; one that can't be ends nothing, a broker that goes away ends all."""
     done = _Done({}, {})
     async with _opened(logs, timeout) as log:
-        with _progress(label) as on_progress:
+        with progress(label) as on_progress:
             try:
                 async for letter, record in log.whole(chosen, on_progress):
                     try:
@@ -273,14 +272,6 @@ async def _each(chosen: list[LetterId], logs: Logs, timeout: float, label: str, 
                 return done
     done.faults |= {id_: GONE for id_ in chosen if id_ not in done.ends and id_ not in done.faults}
     return done
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[OnProgress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task(label, total=None)
-        yield lambda read, total: progress.update(task, completed=read, total=total)
 
 
 def _say(done: _Done, verb: str, *, as_json: bool) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -14,7 +16,7 @@ from afterturn.consumers.cli.running import err, out, tell
 from afterturn.consumers.cli.wording import counted, printable
 from afterturn.schemas.errors import ContractError
 from afterturn.streams.dead_letters import Letter
-from afterturn.streams.letter_log import Listed
+from afterturn.streams.letter_log import Listed, OnProgress
 from afterturn.streams.records import Record
 
 SHOWN = 32
@@ -140,3 +142,12 @@ def print_value(letter: Letter, record: Record) -> None:
     else:
         sys.stdout.buffer.write(value)
         sys.stdout.flush()
+
+
+@contextmanager
+def progress(label: str) -> Iterator[OnProgress]:
+    """A bar on stderr that is told how much was read of how much; none where nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
+        task = shown.add_task(label, total=None)
+        yield lambda read, total: shown.update(task, completed=read, total=total)

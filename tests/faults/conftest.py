@@ -25,7 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         config.stash[_SEED] = seed = _seed(config)
         wanted = _option(config, "faults", "AFTERTURN_FAULTS") or "rotation"
         config.stash[_CHOSEN] = names = _names(wanted, seed)
-        metafunc.parametrize("fault", [pytest.param(name, marks=_marks(name)) for name in names])
+        metafunc.parametrize("fault", names)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -50,13 +50,8 @@ def fault_rng(fault: str, request: pytest.FixtureRequest) -> random.Random:
 
 @pytest.fixture
 def long_form(request: pytest.FixtureRequest) -> bool:
-    """Whether outages and loads are long: so in a run of all."""
+    """Whether what goes away is away for a minute: so in a run of all."""
     return _option(request.config, "faults", "AFTERTURN_FAULTS") == "all"
-
-
-def _marks(name: str) -> list[pytest.MarkDecorator]:
-    pending = SCENARIOS[name].pending
-    return [] if pending is None else [pytest.mark.xfail(reason=pending, strict=False)]
 
 
 def _names(wanted: str, seed: int) -> list[str]:

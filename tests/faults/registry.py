@@ -24,7 +24,6 @@ class Scenario:
         broker: ``own`` where it is taken away.
         real: why the embedded broker can't be used for it, if so.
         missing: why it can't run on this machine, asked when it is about to.
-        pending: what is known to be wrong with the product, if so: it is expected to fail, and in no rotation.
         seconds: about how long its short form takes.
     """
 
@@ -33,7 +32,6 @@ class Scenario:
     broker: Broker
     real: str | None
     missing: Callable[[], str | None]
-    pending: str | None
     seconds: float
 
     def hindrance(self, kind: Kind) -> str | None:
@@ -54,13 +52,12 @@ def scenario(
     broker: Broker = "shared",
     real: str | None = None,
     missing: Callable[[], str | None] = lambda: None,
-    pending: str | None = None,
     seconds: float = 20.0,
 ) -> Callable[[Run], Run]:
     """Register a scenario."""
 
     def register(run: Run) -> Run:
-        SCENARIOS[name] = Scenario(name, run, broker, real, missing, pending, seconds)
+        SCENARIOS[name] = Scenario(name, run, broker, real, missing, seconds)
         return run
 
     return register
@@ -68,7 +65,7 @@ def scenario(
 
 def rotation(seed: int, seconds: float = SECONDS) -> list[str]:
     """Scenarios for so many seconds, others with every seed; names in their usual order."""
-    names = sorted(name for name, each in SCENARIOS.items() if each.pending is None)
+    names = sorted(SCENARIOS)
     random.Random(seed).shuffle(names)
     chosen, left = set[str](), seconds
     for name in names:

@@ -43,7 +43,7 @@ class Form:
 
 
 _LOG = logging.getLogger("faults")
-SHORT, LONG = Form(), Form(turns=900, rate=30.0, away=60.0, patience=240.0)
+SHORT, LONG = Form(), Form(away=60.0, patience=240.0)
 SESSION, ZOMBIE = 6.0, 5.0
 """Brokers take no session below six seconds unless they are told to."""
 _SETTINGS = {"AFTERTURN_RECORDER_SESSION_TIMEOUT": str(SESSION), "AFTERTURN_RECORDER_ZOMBIE_BOUND": str(ZOMBIE)}

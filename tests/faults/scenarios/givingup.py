@@ -32,7 +32,7 @@ async def refused_for_ever(world: World) -> None:
     await _given_up(world, "refused")
 
 
-@scenario("deadly-record", pending="an innocent record of another partition may be given up with it", seconds=60)
+@scenario("deadly-record", seconds=100)
 async def deadly_record(world: World) -> None:
     """The recorder dies whenever it comes to one turn, and is started again: after some deaths it is given up."""
     recorder = await world.recorder(_SOON)
