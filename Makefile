@@ -2,6 +2,7 @@
 .PHONY: demo test check faults soak bench setup setup-demo setup-test setup-check lock contracts clean help
 PYTHON ?= python3
 MINUTES ?= 10
+WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -13,7 +14,7 @@ demo: setup-demo ## the whole main job on the embedded default, in one go
 	$(BIN)/afterturn demo
 
 test: setup-test ## the tests (real Kafka where Docker or Java is there, else the embedded broker)
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: setup-check ## formatting, lint, types
 	$(BIN)/ruff format --check .

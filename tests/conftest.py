@@ -1,6 +1,10 @@
 """Fixtures that every test can name."""
 
+import os
+import random
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,6 +16,8 @@ settings.register_profile("afterturn", deadline=None, suppress_health_check=[Hea
 settings.load_profile("afterturn")
 
 _KAFKA = pytest.StashKey[KafkaBroker]()
+_KINDS: set[str] = set()
+_HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +43,47 @@ def topic_prefix() -> str:
     return f"t{uuid4().hex[:12]}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """All processes of a run choose the same faults."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Workers())
+        os.environ.setdefault("AFTERTURN_FAULT_SEED", str(random.SystemRandom().randrange(1, 10**6)))
+
+
+def pytest_report_header() -> str:
+    """Said before anything can hang, too."""
+    return f"faults: seed {os.environ['AFTERTURN_FAULT_SEED']} (AFTERTURN_FAULT_SEED makes the same again)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a module stay in one process, and share what it has made; so do whole stacks. Each fault goes alone."""
+    for item in items:
+        folders = item.path.relative_to(_HERE).parts
+        if folders[0] != "faults":
+            item.add_marker(pytest.mark.xdist_group("e2e" if folders[0] == "e2e" else str(item.path)))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of several tells the one that started it which Kafka it had."""
+    told: dict[str, str] | None = getattr(session.config, "workeroutput", None)
+    if told is not None and (broker := session.config.stash.get(_KAFKA, None)) is not None:
+        told["kafka"] = broker.kind
+
+
+class _Workers:
+    """What the processes of a run had."""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        if "kafka" in (told := getattr(node, "workeroutput", {})):
+            _KINDS.add(told["kafka"])
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which Kafka the tests ran on, and what that leaves unproven."""
     broker = config.stash.get(_KAFKA, None)
-    if broker is not None:
-        terminalreporter.write_line(f"Kafka: {broker.kind} at {broker.bootstrap}")
-        if broker.kind == "embedded":
-            terminalreporter.write_line(NOT_PROVEN)
+    kinds = _KINDS | ({broker.kind} if broker is not None else set())
+    if kinds:
+        terminalreporter.write_line(f"Kafka: {', '.join(sorted(kinds))}")
+    if "embedded" in kinds:
+        terminalreporter.write_line(NOT_PROVEN)

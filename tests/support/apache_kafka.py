@@ -1,5 +1,6 @@
 """Apache Kafka with Java, from Maven artifacts that are kept in a cache: one node, one process."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -88,17 +89,20 @@ def fetch_jars() -> Path:
         RuntimeError: when Maven cannot get them.
     """
     jars = cache_dir()
-    if jars.is_dir():
-        return jars
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    with (jars.parent / "lock").open("w") as lock:  # of the processes of a run, one fetches
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return jars if jars.is_dir() else _fetched(jars)
+
+
+def _fetched(jars: Path) -> Path:
     part = jars.with_name(f"{VERSION}.{uuid4().hex}")
-    part.parent.mkdir(parents=True, exist_ok=True)
     command = ["mvn", "-q", "-B", "-f", str(_POM), _COPY, f"-DoutputDirectory={part}", "-DincludeScope=runtime"]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if answer.returncode != 0:
         shutil.rmtree(part, ignore_errors=True)
         raise RuntimeError(f"Maven did not get Apache Kafka {VERSION}:\n{(answer.stdout + answer.stderr)[-2000:]}")
-    if not jars.is_dir():  # another session may have been faster
-        part.rename(jars)
+    part.rename(jars)
     return jars
 
 

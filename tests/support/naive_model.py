@@ -101,9 +101,11 @@ def _is_replay_of(at: Applying, earlier: Payload) -> bool:
 def _overtaken(at: Applying) -> str | None:
     """What has happened since to what a command rests on."""
     derived = at.body.get("derived") if at.said.type == "memory.remember.v1" else None
-    based_on = derived["based_on"] if derived else at.said.original_rev
     erased_at = at.tenant_state().get("erased_at")
-    if based_on is not None and erased_at is not None and based_on < erased_at:
+    if derived and erased_at is not None and derived["based_on"] < erased_at:
+        return "erased"
+    stood = None if derived else at.said.original_rev
+    if stood is not None and erased_at is not None and stood <= erased_at:
         return "erased"
     if derived and any(source not in at.live() for source in derived["source_ids"]):
         return "stale"

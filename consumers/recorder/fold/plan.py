@@ -141,11 +141,12 @@ def _overtaken(view: View, arrival: Arrival) -> str | None:
     Derived commands rest on their sources, a replayed dead letter on where it stood first.
     """
     derived = arrival.command.derived if isinstance(arrival.command, Remember) else None
-    based_on = derived.based_on if derived else arrival.original_rev
-    if based_on is None:
+    # Who derives may have read what the erasure has left; who stood somewhere first stood where nothing else did.
+    since = derived.based_on + 1 if derived else arrival.original_rev
+    if since is None:
         return None
     tenant = view.tenant(arrival.tenant)
-    if tenant is not None and tenant.erased_at is not None and tenant.erased_at > based_on:
+    if tenant is not None and tenant.erased_at is not None and tenant.erased_at >= since:
         return "erased"
     if derived and any(view.live(arrival.tenant, source) is None for source in derived.source_ids):
         return "stale"

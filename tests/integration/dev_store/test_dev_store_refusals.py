@@ -172,7 +172,7 @@ async def test_a_body_that_is_not_json_or_too_large(http: httpx.AsyncClient, nam
 
 UNSUPPORTED: list[tuple[str, str, object, str]] = [
     ("GET", "/nowhere", None, "GET /nowhere"),
-    ("PATCH", "/collections/C", {}, "PATCH /collections/"),
+    ("PATCH", "/collections/C", {"hnsw_config": {}}, "hnsw_config"),
     ("POST", "/collections/C/points/search", {}, "points/search"),
     ("PUT", "/collections/C/points?shard_key=1", {}, "query parameter shard_key"),
     ("POST", "/collections/C/points/count?wait=true", {}, "query parameter wait"),
