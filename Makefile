@@ -23,7 +23,7 @@ check: setup-check ## formatting, lint, types
 	$(BIN)/pyright
 
 faults: setup-test ## every fault, and every promise after it (ARGS="--faults=zombie --fault-seed=7": one, again)
-	$(BIN)/pytest tests/faults --faults=all $(ARGS)
+	AFTERTURN_FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadgroup tests/faults $(ARGS)
 
 soak: setup-test ## turns and random faults for MINUTES, then every check; a picture and a line of figures
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --minutes $(MINUTES) $(ARGS)

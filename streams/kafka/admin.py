@@ -10,7 +10,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError
 
 from afterturn.streams.errors import UnknownTopic, Unusable
-from afterturn.streams.kafka.connection import client_options
+from afterturn.streams.kafka.connection import client_options, let_start
 from afterturn.streams.kafka.translate import code_error, translated
 from afterturn.streams.kafka.values import TopicInfo
 from afterturn.streams.settings import KafkaSettings
@@ -44,7 +44,7 @@ class Admin:
         client = AIOKafkaAdminClient(**client_options(self._settings))
         try:
             async with translated("start an admin client", self._deadline):
-                await client.start()
+                await let_start(client.start())
         except BaseException:
             await client.close()
             raise

@@ -11,7 +11,8 @@ from afterturn.streams.errors import BadSettings, Retry, UnknownTopic
 from afterturn.streams.settings import KafkaSettings
 
 __all__ = (
-    "Stopped", "client_options", "partition_count", "start_when_available", "stop_in_time", "unless_stopped",
+    "Stopped", "client_options", "let_start", "partition_count", "start_when_available", "stop_in_time",
+    "unless_stopped",
 )  # fmt: skip
 
 T = TypeVar("T")
@@ -124,6 +125,23 @@ async def partition_count(client: Any, topic: str) -> int:  # noqa: ANN401 - the
     if not known:
         raise UnknownTopic(topic)
     return len(known)
+
+
+async def let_start(starting: Awaitable[None], seconds: float = 1.0) -> None:
+    """Await a client's start; cancelled, give it so long to come to an end of its own.
+
+    A client that is cancelled while it connects leaves a connection open that nobody can close.
+    """
+    task = asyncio.ensure_future(starting)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=seconds)
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()
+        raise
 
 
 async def stop_in_time(stopping: Awaitable[None], seconds: float, force: Callable[[], Awaitable[None]]) -> None:

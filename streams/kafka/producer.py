@@ -6,7 +6,7 @@ from typing import Any, Self
 from aiokafka import AIOKafkaProducer, errors
 
 from afterturn.streams.errors import AfterturnError, BrokerUnavailable, RecordTooLarge, Unusable
-from afterturn.streams.kafka.connection import client_options, partition_count, stop_in_time
+from afterturn.streams.kafka.connection import client_options, let_start, partition_count, stop_in_time
 from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import LOST_SEQUENCE, translated
 from afterturn.streams.partitioner import Partitioner, partition_for
@@ -197,7 +197,7 @@ async def start_client(client: Any, operation: str, deadline: float) -> None:  #
     quiet_client_logs()
     try:
         async with translated(operation, deadline):
-            await client.start()
+            await let_start(client.start())
     except BaseException:
         await stop_producer(client, 1.0)
         raise

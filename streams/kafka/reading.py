@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from afterturn.streams.errors import UnknownTopic, Unusable
-from afterturn.streams.kafka.connection import client_options, partition_count, stop_in_time
+from afterturn.streams.kafka.connection import client_options, let_start, partition_count, stop_in_time
 from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import translated
 from afterturn.streams.records import Record
@@ -166,7 +166,7 @@ class TopicReader:
         )
         try:
             async with translated("start a consumer", self._deadline, self.topic):
-                await client.start()
+                await let_start(client.start())
                 _be_patient(client._fetcher)  # noqa: SLF001 - what asks for records
                 quiet_client_logs()
                 await partition_count(client._client, self.topic)  # noqa: SLF001 - only it asks without creating
