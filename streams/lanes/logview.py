@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from afterturn.streams.dead_letters import Letter, read
 from afterturn.streams.errors import LogCut
 from afterturn.streams.kafka import GroupConsumer, KafkaSettings, LogReader
 from afterturn.streams.records import Record
@@ -65,8 +66,11 @@ class LogView:
             await self._letters.assign({partition: begin})
             found: set[int] = set()
             while await self._letters.position(partition) < end:
-                for letter in (await self._letters.getmany(timeout=0.25)).get(partition, []):
-                    found.update(stood_at(letter, self._consumer.topic, partition))
+                for record in (await self._letters.getmany(timeout=0.25)).get(partition, []):
+                    letter = read(record)
+                    stood = letter.stood if isinstance(letter, Letter) else None
+                    if stood is not None and (stood.topic, stood.partition) == (self._consumer.topic, partition):
+                        found.add(stood.offset)
         return frozenset(found.intersection(offsets))
 
     async def close(self) -> None:
@@ -74,13 +78,3 @@ class LogView:
         await self._reader.close()
         if self._letters is not None:
             await self._letters.close()
-
-
-def stood_at(letter: Record, topic: str, partition: int) -> tuple[int, ...]:
-    """The offset of the record a dead letter was made of, if that stood in this partition; what it says comes last."""
-    said = dict(letter.headers)
-    where = (said.get("afterturn_topic"), said.get("afterturn_partition"))
-    if where != (topic.encode("utf-8", "replace"), str(partition).encode()):
-        return ()
-    offset = said.get("afterturn_offset", b"")
-    return (int(offset),) if offset.isdigit() else ()

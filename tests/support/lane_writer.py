@@ -110,8 +110,8 @@ class RecordingWriter:
         if record.offset in self._shelves.kept:
             return ()
         said = {
-            "afterturn_topic": record.topic, "afterturn_partition": record.partition, "afterturn_offset": record.offset,
             "afterturn_reason": reason, "afterturn_error": detail_type, "afterturn_attempts": attempts,
+            "afterturn_topic": record.topic, "afterturn_partition": record.partition, "afterturn_offset": record.offset,
         }  # fmt: skip
         headers = tuple((name, str(value).encode()) for name, value in said.items())
         return (OutRecord(self._shelves.letters, record.key, record.value, headers, record.partition),)
