@@ -9,6 +9,7 @@ from afterturn.streams.errors import Buried, Retry
 
 
 async def test_a_refused_record_becomes_a_dead_letter_alone_and_the_others_are_applied(lanes: LaneLog) -> None:
+    """I-14: out of tries it is at an end, and the lag drops."""
     await lanes.fill({0: 30, 1: 30})
     lanes.shelves.poison[9] = Refusal()
     async with lanes.member(zombie_bound=SOON, patience=PATIENCE) as member:

@@ -187,5 +187,35 @@ async def test_a_member_without_partitions_misses_nothing(lanes: LaneLog) -> Non
         assert sorted(len(each.group.partitions) for each in members) == [0, 1, 1, 1]
 
 
+async def test_a_group_that_polls_no_more_is_stuck_and_one_that_waits_or_ends_is_not(lanes: LaneLog) -> None:
+    """What liveness says: true while it starts, works and ends in order; false once it has stood still for long."""
+    await lanes.fill({0: 3})
+    idle = lanes.group(Told())
+    assert idle.stuck() is None, "it has not begun"
+    async with lanes.member(zombie_bound=5.0, drain=2.0, session=6.0) as member:
+        await member.until(lanes.shelves.reach({0: 3}))
+        assert member.group.stuck() is None
+        member.group._pulse._last -= 15.0
+        assert member.group.stuck() is None, "late, but not stuck"
+        member.group._pulse._last -= 15.0
+        assert "not polled" in (member.group.stuck() or "")
+        await member.polls()
+        assert member.group.stuck() is None
+    member.group._pulse._last -= 3_600.0
+    assert member.group.stuck() is None, "it has ended"
+
+
+async def test_lag_is_what_the_log_holds_beyond_what_is_done(lanes: LaneLog) -> None:
+    await lanes.fill({0: 20})
+    gate = Gate()
+    lanes.shelves.disturb("write", 0, gate)
+    async with lanes.member() as member:
+        await member.until(lambda: gate.reached)
+        assert member.group.lags()[0] == 20
+        gate.open()
+        await member.until(lanes.shelves.reach({0: 20}))
+        await member.until(lambda: member.group.lags()[0] == 0)
+
+
 async def _now(value: bool) -> bool:
     return value

@@ -23,6 +23,7 @@ async def dies(lanes: LaneLog, times: int, **changes: Any) -> None:
 
 
 async def test_a_record_that_ends_the_process_each_time_becomes_a_dead_letter(lanes: LaneLog) -> None:
+    """I-13: deaths count, also those that nobody lives to tell of."""
     await lanes.fill({0: 12})
     lanes.shelves.poison[4] = ValueError("deadly")
     await dies(lanes, 1)

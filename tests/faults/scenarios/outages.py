@@ -64,7 +64,7 @@ async def broker_away(world: World) -> None:
 
 @scenario("answers-lost")
 async def answers_lost(world: World) -> None:
-    """Half of the store's calls are applied and their answers lost."""
+    """Half of the store's calls are applied and their answers lost (I-65)."""
     await _meddled(world, lambda _: Fate(answer=False) if world.rng.random() < 0.5 else None)
 
 
