@@ -75,12 +75,11 @@ class Child:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         if self.log.exists():
             self.log.replace(self.earlier_log)  # it says why this process's last life ended
-        self._process = _spawner.submit(_spawn, self.command, self.log, self._environment).result()
+        self._process = process = _spawner.submit(_spawn, self.command, self.log, self._environment).result()
         deadline = time.monotonic() + timeout
         # What answers where it should may be another process: only a child that runs can be ready.
-        while not (self._ready(self) and self.running()):
-            if not self.running():
-                code = self._process.returncode
+        while not (self._ready(self) and process.poll() is None):
+            if (code := process.poll()) is not None:
                 self._process = None
                 raise ChildFailed(self.name, f"ended with exit code {code} before it was ready", self.log)
             if time.monotonic() > deadline:

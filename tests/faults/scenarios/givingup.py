@@ -82,5 +82,5 @@ async def _supervised(recorder: Recorder) -> None:
     """Start it again whenever it has died, as a supervisor does."""
     while True:
         if recorder.exit_code == -9:
-            await asyncio.to_thread(recorder.start)
+            recorder.start(wait=False)
         await asyncio.sleep(0.1)

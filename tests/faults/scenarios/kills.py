@@ -81,7 +81,7 @@ async def while_opening(world: World) -> None:
     await _killed_at(world, recorder, "upsert", "after", then_start=False)
     for when in _EITHER:
         trap = _trap(world, recorder, "opening", world.rng.randint(1, 3), when)
-        await asyncio.to_thread(recorder.start)
+        recorder.start(wait=False)  # it may be killed before it answers
         await world.working(trap.sprung.is_set)
     await asyncio.to_thread(recorder.start)
     await world.finish()
