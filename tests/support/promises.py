@@ -127,8 +127,8 @@ class Promises:
             assert event.command is not None
             reason = event.reason if isinstance(event, Skipped) else None
             found[event.command.partition, event.command.offset, event.TYPE, reason] += 1
-        assert found - expected == Counter(), "an event too many, or one that says something else"
-        assert expected - found == Counter(), "an event is missing"
+        assert not (more := found - expected), f"an event too many, or one that says something else: {_some(more)}"
+        assert not (less := expected - found), f"events are missing: {_some(less)}"
         letters = (dict(letter.headers) for each in self.seen.letters.values() for letter in each)
         where = Counter((h["afterturn_partition"].decode(), h["afterturn_offset"].decode()) for h in letters)
         assert where == buried, "one dead letter a record that can't succeed"
@@ -185,6 +185,10 @@ def _was_applied(decision: Decision) -> bool:
 
 def _is_tombstone(point: StoredPoint) -> bool:
     return isinstance(point, Memory) and point.status not in LIVE and point.content is None
+
+
+def _some(counted: Counter[object]) -> str:
+    return ", ".join(map(str, sorted(counted, key=str)[:8]))
 
 
 def _first(different: dict[str, tuple[StoredPoint, StoredPoint]]) -> str:
