@@ -118,7 +118,8 @@ class Promises:
         for partition, folded in self.folds.items():
             for decision in folded.whole.decisions:
                 offset = decision.item.record.offset
-                if decision.outcome is not None:
+                # A collection that two recorders asked for is a duplicate, and no tenant's: nobody is told of it.
+                if decision.outcome is not None and decision.arrival is not None and decision.arrival.tenant:
                     expected[partition, offset, decision.outcome.event, decision.outcome.reason] += 1
                 if decision.fault is not None:
                     buried[str(partition), str(offset)] += 1
