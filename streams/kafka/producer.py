@@ -18,6 +18,7 @@ __all__ = (
     "MAX_REQUEST_BYTES",
     "Producer",
     "estimated_size",
+    "hear_of_failures",
     "partition_of",
     "start_client",
     "stop_producer",
@@ -206,7 +207,7 @@ async def start_client(client: Any, operation: str, deadline: float) -> None:  #
 async def stop_producer(client: Any, seconds: float) -> None:  # noqa: ANN401 - the library has no types
     """Stop a producer's client in order, or by force after `seconds`; nothing is left that complains later."""
     await stop_in_time(client.stop(), seconds, lambda: _force_stop(client))
-    _hear_of_failures(client)
+    hear_of_failures(client)
 
 
 async def _force_stop(client: Any) -> None:  # noqa: ANN401 - the library has no types
@@ -222,7 +223,7 @@ async def _force_stop(client: Any) -> None:  # noqa: ANN401 - the library has no
     client._message_accumulator.fail_all(errors.ProducerClosed())  # noqa: SLF001
 
 
-def _hear_of_failures(client: Any) -> None:  # noqa: ANN401 - the library has no types
+def hear_of_failures(client: Any) -> None:  # noqa: ANN401 - the library has no types
     """Take note of what failed inside the client: asyncio would log each such future, with all of its trace."""
     batches = client._message_accumulator._batches.values()  # noqa: SLF001
     waiters = [batch._drain_waiter for each in batches for batch in each]  # noqa: SLF001

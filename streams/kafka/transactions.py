@@ -12,6 +12,7 @@ from afterturn.streams.kafka.producer import (
     MAX_BATCH_BYTES,
     MAX_REQUEST_BYTES,
     estimated_size,
+    hear_of_failures,
     partition_of,
     start_client,
     stop_producer,
@@ -116,6 +117,7 @@ class TransactionalProducer:
                 await self._transact(list(zip(records, partitions, strict=True)), offsets, group)
         except (errors.KafkaError, errors.IllegalOperation, AssertionError, TimeoutError) as error:
             failure = translate_in_transaction(error, self.transactional_id, self._step)
+            hear_of_failures(self._client)
             await self._abort_after(failure)
             raise failure from error
         self._step = ""
