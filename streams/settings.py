@@ -1,12 +1,23 @@
 """How to reach Kafka: read from the environment, or given in code."""
 
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 __all__ = ("KafkaSettings",)
+
+
+_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+)(?::(\d{1,5}))?")
+
+
+def _servers(text: str) -> str:
+    found = [_SERVER.fullmatch(each.strip()) for each in text.split(",")]
+    if not all(each is not None and int(each[1] or 1) in range(1, 65_536) for each in found):
+        raise ValueError("must be host:port, or several with commas between")
+    return text
 
 
 class KafkaSettings(BaseSettings):
@@ -17,7 +28,9 @@ class KafkaSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="KAFKA_", frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    bootstrap_servers: str = Field(default="127.0.0.1:9092", description="host:port, or several, separated by commas")
+    bootstrap_servers: Annotated[str, AfterValidator(_servers)] = Field(
+        default="127.0.0.1:9092", description="host:port, or several, separated by commas"
+    )
     client_id: str = Field(default="afterturn", description="what the brokers' logs and quotas call this client")
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
@@ -31,5 +44,5 @@ class KafkaSettings(BaseSettings):
     ssl_key_password: SecretStr | None = None
     ssl_check_hostname: bool = Field(default=True, description="whether the broker's certificate must name its host")
     request_timeout_s: float = Field(
-        default=10.0, gt=0, description="how long an answer of a broker may take, in seconds"
+        default=10.0, gt=0, le=3_600, description="how long an answer of a broker may take, in seconds"
     )

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry
 from pydantic import Field
@@ -42,13 +42,13 @@ class RecorderSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="AFTERTURN_RECORDER_", frozen=True, extra="ignore")
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8081
-    session_timeout: float = Field(default=10.0, gt=0)
-    zombie_bound: float = Field(default=60.0, gt=0)
-    drain: float = Field(default=20.0, gt=0)
-    instance_id: str | None = None
-    collect_after: float = Field(default=COLLECT_AFTER, gt=0)
+    session_timeout: float = Field(default=10.0, ge=1, le=1_800)
+    zombie_bound: float = Field(default=60.0, ge=1, le=3_600)
+    drain: float = Field(default=20.0, ge=1, le=600)
+    instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] | None = None
+    collect_after: float = Field(default=COLLECT_AFTER, gt=0, le=315_360_000)
     batch_points: int = Field(default=LIMITS.points, ge=10, le=500)
     batch_bytes: int = Field(default=LIMITS.bytes, ge=2**20, le=24 * 2**20)
     batch_wait: float = Field(default=0.0, ge=0, le=5)

@@ -1,5 +1,6 @@
 """Reading a topic as a member of a group."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 
@@ -99,6 +100,9 @@ class GroupConsumer(TopicReader):
             AfterturnError: what a callback raised since the last call.
         """
         self._listener.raise_what_failed()
+        if self._running()._subscription.reassignment_in_progress:  # noqa: SLF001 - the library waits, however long
+            await asyncio.sleep(timeout)
+            return {}
         found = await super().getmany(timeout, max_records)
         self._listener.raise_what_failed()
         return found

@@ -89,6 +89,27 @@ async def test_asked_to_end_while_it_waits_it_ends(topic_prefix: str, tmp_path: 
         recorder.child.kill()
 
 
+async def test_asked_to_end_while_its_group_waits_for_a_dead_member_it_ends(
+    embedded_kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
+) -> None:
+    """The embedded broker gives up nobody: another member waits for ever, and must end when it is asked to."""
+    async with recording(embedded_kafka, topic_prefix, tmp_path) as it:
+        it.recorder.child.kill()
+        another = RecorderProcess(tmp_path, {k: v for k, v in it.recorder.environment.items() if "_RECORDER_" not in k})
+        await asyncio.to_thread(another.start)
+
+        async def waits() -> bool:
+            return "give out partitions" in str(await asyncio.to_thread(another.ready))
+
+        try:
+            await until(waits, 60, tick=0.05)
+            assert another.child.pid is not None
+            os.kill(another.child.pid, signal.SIGTERM)
+            await ended(another, 25)
+        finally:
+            another.child.kill()
+
+
 async def test_it_waits_for_kafka_and_says_so(topic_prefix: str, tmp_path: Path, kafka: KafkaBroker) -> None:
     with start_store(tmp_path / "store") as store:
         good = service_environment(kafka.bootstrap, store.url, topic_prefix, partitions="1")

@@ -65,3 +65,14 @@ def test_a_certificate_that_cannot_be_read_is_a_stop(field: str, tmp_path: Path)
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError):
         KafkaSettings().client_id = "other"
+
+
+@pytest.mark.parametrize("servers", ["kafka:x", "kafka:9092,b:y", "kafka:99999", "", "a b:1", "http://kafka:9092"])
+def test_an_address_that_is_none_is_refused_where_it_is_given(servers: str) -> None:
+    with pytest.raises(ValidationError, match="must be host:port"):
+        KafkaSettings(bootstrap_servers=servers)
+
+
+@pytest.mark.parametrize("servers", ["kafka", "kafka:9092", "one:9092,two:9092", "[::1]:9092", "a.b-c_d:1, 10.0.0.1:2"])
+def test_an_address_is_taken_as_the_client_takes_it(servers: str) -> None:
+    assert KafkaSettings(bootstrap_servers=servers).bootstrap_servers == servers
