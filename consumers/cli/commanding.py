@@ -18,7 +18,7 @@ from afterturn.consumers.cli.connecting import publishing
 from afterturn.consumers.cli.options import AsJson, TopicPrefix
 from afterturn.consumers.cli.running import EXIT_AWAY, EXIT_STOP, err, log_to_stderr, need_service, out, tell
 from afterturn.consumers.cli.watching import counts_of
-from afterturn.consumers.cli.wording import counted
+from afterturn.consumers.cli.wording import counted, printable
 from afterturn.schemas.commands import Command, Erase, Forget
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import MemoryEvent, Skipped
@@ -71,7 +71,7 @@ def tenants(
         table.add_column(name, justify="left" if name == "tenant" else "right", overflow="fold")
     for state in listed:
         numbers = (state.live, state.episodes, state.pinned, state.partition)
-        table.add_row(Text(state.tenant), *map(str, numbers))
+        table.add_row(Text(printable(state.tenant)), *map(str, numbers))
     out.print(table)
 
 

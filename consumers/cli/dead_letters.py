@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, get_args
 
 import orjson
 import typer
@@ -21,7 +21,7 @@ from afterturn.consumers.cli.options import AsJson, TopicPrefix
 from afterturn.consumers.cli.running import EXIT_STOP, err, log_to_stderr, tell
 from afterturn.consumers.cli.wording import counted
 from afterturn.consumers.settings import ServiceSettings
-from afterturn.schemas.errors import ContractError
+from afterturn.schemas.errors import ContractError, Reason
 from afterturn.schemas.query import resolve_time
 from afterturn.streams.dead_letters import Letter, LetterId, Wanted
 from afterturn.streams.errors import DeadLetter, Recoverable
@@ -201,6 +201,8 @@ def _logs(prefix: str, letters_prefix: str | None = None, letters_epoch: int = 0
 
 
 def _wanted(reason: str | None, tenant: str | None, since: str | None) -> Wanted:
+    if reason is not None and reason not in get_args(Reason):
+        raise ContractError("invalid", "--reason", f"must be one of {', '.join(get_args(Reason))}")
     try:
         return Wanted(reason, tenant, None if since is None else resolve_time(since, datetime.now(UTC)))
     except ContractError as error:

@@ -15,7 +15,7 @@ from rich.text import Text
 from afterturn.consumers.cli.connecting import reached
 from afterturn.consumers.cli.options import AsJson, TopicPrefix
 from afterturn.consumers.cli.running import log_to_stderr, out, run_until_signal
-from afterturn.consumers.cli.wording import counted
+from afterturn.consumers.cli.wording import counted, printable
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import MemoryEvent, Recalled, Skipped, UnknownEvent
@@ -128,11 +128,11 @@ def line(received: Received) -> Text:
     text = Text(received.published_at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z ", style="dim")
     name = received.attributes.type.rpartition(".v")[0]
     text.append(f"{name:<20} ", style="yellow" if isinstance(event, Skipped) else "green")
-    text.append(f"{event.tenant:<20} ")
+    text.append(f"{printable(event.tenant):<20} ")
     if isinstance(event, UnknownEvent):
         return text
     if turn := "/".join(filter(None, (event.thread, event.turn_id))):
-        text.append(f"{turn} ")
+        text.append(f"{printable(turn)} ")
     return text.append(_said(event), style="dim")
 
 

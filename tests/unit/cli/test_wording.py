@@ -140,3 +140,8 @@ def test_where_publishing_ended_early_is_the_first_line_that_may_be_missing() ->
 def test_what_was_said_cannot_steer_a_terminal() -> None:
     said = "a\x1b[2Jb\x1b]8;;http://evil\x07c\x9bd\r\te\n\u00e9\u6211"
     assert printable(said) == "a\\x1b[2Jb\\x1b]8;;http://evil\\x07c\\x9bd\\x0d\te\n\u00e9\u6211"
+
+
+def test_what_turns_a_line_around_is_shown_and_not_done() -> None:
+    assert printable("a\u202eb\u2066c") == "a\\u202eb\\u2066c"
+    assert printable("\u6211 \U0001f44b") == "\u6211 \U0001f44b"
