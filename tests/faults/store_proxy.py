@@ -69,14 +69,16 @@ class Trap:
     nth: int
     when: Literal["before", "after"]
     act: Callable[[], Awaitable[None]]
+    taken: bool = False
     sprung: asyncio.Event = field(default_factory=asyncio.Event)
 
     def springs(self, kind: Kind) -> bool:
         """Count a call; whether it is the one."""
-        if self.sprung.is_set() or kind != self.kind:
+        if self.taken or kind != self.kind:
             return False
         self.nth -= 1
-        return self.nth <= 0
+        self.taken = self.nth <= 0  # another call may come before this one has been dealt with
+        return self.taken
 
 
 class StoreProxy:
