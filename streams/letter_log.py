@@ -13,7 +13,7 @@ from afterturn.schemas.ids import rev_of
 from afterturn.schemas.settings import Partitioner
 from afterturn.streams import dead_letters
 from afterturn.streams.dead_letters import Letter, LetterId, Marker, Origin, State, Wanted
-from afterturn.streams.errors import BrokerUnavailable, LogCut, Retry, UnknownTopic
+from afterturn.streams.errors import BrokerUnavailable, Retry, UnknownTopic
 from afterturn.streams.kafka import KafkaSettings, LogReader, Producer, start_when_available
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import OutRecord, Position, Record
@@ -24,7 +24,6 @@ OnProgress = Callable[[int, int], None]
 
 _MAX_REPLAY_BYTES = 64 * 1024 * 1024
 """A record that was packed on its way in may be larger than a topic takes; packed again it fits again."""
-_LOOKS = 20
 _STALLED_S = 30.0
 _ALL: Wanted = Wanted()
 
@@ -201,15 +200,9 @@ class LetterLog:
     async def _record_at(self, stood: Origin) -> Record | None:
         try:
             await self._stood.start()
-            await self._stood.assign({stood.partition: stood.offset})
-            for _ in range(_LOOKS):
-                if found := (await self._stood.getmany(timeout=0.25)).get(stood.partition, []):
-                    return found[0] if found[0].offset == stood.offset else None
-                if await self._stood.position(stood.partition) > stood.offset:
-                    return None
-        except (LogCut, UnknownTopic):
+            return await self._stood.record_at(stood.partition, stood.offset)
+        except UnknownTopic:
             return None
-        return None
 
     async def _write(self) -> None:
         if not self._writing:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from afterturn.streams.errors import UnknownTopic, Unusable
+from afterturn.streams.errors import LogCut, UnknownTopic, Unusable
 from afterturn.streams.kafka.connection import client_options, let_start, partition_count, stop_in_time
 from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import translated
@@ -25,6 +25,8 @@ All of it becomes records when it is polled: 4 MiB of each of 12 partitions are 
 when a partition is paused the client throws away.
 """
 _EMPTY_S = 0.025
+_LOOKS = 20
+"""Polls for one record: an answer may bring nothing while the broker is busy."""
 
 
 class TopicReader:
@@ -196,6 +198,24 @@ class LogReader(TopicReader):
         """
         if self._client is None:
             self._client = await self._connect()
+
+    async def record_at(self, partition: int, offset: int) -> Record | None:
+        """The record at an offset; None where there is none, or it can't be read any more. It assigns anew.
+
+        Raises:
+            BrokerUnavailable: when nobody says where the partition begins or ends.
+            UnknownTopic: when there is no such partition.
+        """
+        await self.assign({partition: offset})
+        try:
+            for _ in range(_LOOKS):
+                if found := (await self.getmany(timeout=0.25)).get(partition, []):
+                    return found[0] if found[0].offset == offset else None
+                if await self.position(partition) > offset:
+                    return None
+        except LogCut:
+            pass
+        return None
 
     async def assign(self, positions: Mapping[int, int]) -> None:
         """Read these partitions, from these offsets on, and no others.

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from afterturn.streams.dead_letters import Letter, read
-from afterturn.streams.errors import LogCut
 from afterturn.streams.kafka import GroupConsumer, KafkaSettings, LogReader
 from afterturn.streams.records import Record
 
-_LOOKS = 20
-"""Polls for one record: an answer may bring nothing while the broker is busy."""
 _CLOCKS_APART_MS = 86_400_000
 """How far the clocks of two brokers may be apart: a dead letter is written after its record."""
 
@@ -40,17 +37,7 @@ class LogView:
         """The record at an offset; None where there is none, or it can't be read any more."""
         async with self._turn:
             await self._reader.start()
-            await self._reader.assign({partition: offset})
-            for _ in range(_LOOKS):
-                try:
-                    found = (await self._reader.getmany(timeout=0.25)).get(partition, [])
-                except LogCut:
-                    return None
-                if found:
-                    return found[0] if found[0].offset == offset else None
-                if await self._reader.position(partition) > offset:
-                    return None
-        return None
+            return await self._reader.record_at(partition, offset)
 
     async def buried(self, partition: int, offsets: range, since_ms: int | None) -> frozenset[int]:
         """Those of these offsets whose records are dead letters; ``since_ms``: none of them is older."""
