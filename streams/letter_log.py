@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Self
 
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import rev_of
@@ -15,6 +14,7 @@ from afterturn.streams import dead_letters
 from afterturn.streams.dead_letters import Letter, LetterId, Marker, Origin, State, Wanted
 from afterturn.streams.errors import BrokerUnavailable, Retry, UnknownTopic
 from afterturn.streams.kafka import KafkaSettings, LogReader, Producer, start_when_available
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import OutRecord, Position, Record
 from afterturn.streams.topics import TopicNames
@@ -52,7 +52,7 @@ class Listed:
     replayed_as: str = ""
 
 
-class LetterLog:
+class LetterLog(Startable):
     """Reads letters and answers them; an async context manager. Nothing is written before ``replay`` or ``drop``."""
 
     def __init__(self, kafka: KafkaSettings, logs: Logs) -> None:
@@ -74,13 +74,6 @@ class LetterLog:
         await start_when_available(self._reader.start, on_wait=on_wait)
         self._resources.push_async_callback(self._reader.close)
         self._resources.push_async_callback(self._stood.close)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Disconnect."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
 from afterturn.streams.errors import QuotaExceeded, Retry, Unusable
 from afterturn.streams.kafka import KafkaSettings, OutRecord, Producer, start_when_available
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.quota import Buckets, Quota
 from afterturn.streams.topics import TopicNames
@@ -26,7 +27,7 @@ from afterturn.streams.topics import TopicNames
 DEFAULT_SOURCE = "agent"
 
 
-class TurnPublisher:
+class TurnPublisher(Startable):
     """Puts turns, and other commands, on the turn log; an async context manager.
 
     Publishing the same turn (tenant, scope, thread, turn_id) again is safe: it is recorded once. ``source`` names the
@@ -59,13 +60,6 @@ class TurnPublisher:
             Stop: the settings are wrong, or the topic is not there.
         """
         await start_when_available(self._connect, on_wait=on_wait)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Send what is waiting and disconnect."""

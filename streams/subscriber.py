@@ -15,6 +15,7 @@ from afterturn.schemas.settings import Partitioner
 from afterturn.schemas.types import as_utc
 from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import KafkaSettings, LogReader, start_when_available
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
 from afterturn.streams.topics import TopicNames
@@ -33,7 +34,7 @@ class Received:
     published_at: datetime
 
 
-class MemoryEventSubscriber:
+class MemoryEventSubscriber(Startable):
     """Memory events as an async iterator and context manager; only what was committed is seen, in order per tenant.
 
     ``types`` (as ``memory.recorded``, with or without a version) and ``tenants`` select; ``since`` is ``"now"``,
@@ -71,13 +72,6 @@ class MemoryEventSubscriber:
             Stop: the settings are wrong, or the topic is not there.
         """
         await start_when_available(self._connect, on_wait=on_wait)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Disconnect."""

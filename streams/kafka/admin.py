@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -13,6 +13,7 @@ from afterturn.streams.errors import UnknownTopic, Unusable
 from afterturn.streams.kafka.connection import client_options, let_start
 from afterturn.streams.kafka.translate import code_error, translated
 from afterturn.streams.kafka.values import TopicInfo
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.settings import KafkaSettings
 
 __all__ = ("Admin",)
@@ -22,7 +23,7 @@ _NO_COORDINATOR = (14, 15, 16)
 _NO_GROUP = 69
 
 
-class Admin:
+class Admin(Startable):
     """Asks and changes what a cluster holds. Answers carry error codes; they are raised here, typed.
 
     `deadline`: seconds for one call.
@@ -49,13 +50,6 @@ class Admin:
             await client.close()
             raise
         self._client = client
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Disconnect."""

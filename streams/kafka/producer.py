@@ -1,7 +1,7 @@
 """The plain producer: idempotent, bounded in time, and routed by our own partitioner."""
 
 import asyncio
-from typing import Any, Self
+from typing import Any
 
 from aiokafka import AIOKafkaProducer, errors
 
@@ -9,6 +9,7 @@ from afterturn.streams.errors import AfterturnError, BrokerUnavailable, RecordTo
 from afterturn.streams.kafka.connection import client_options, let_start, partition_count, stop_in_time
 from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import LOST_SEQUENCE, translated
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import Partitioner, partition_for
 from afterturn.streams.records import OutRecord, Position
 from afterturn.streams.settings import KafkaSettings
@@ -34,7 +35,7 @@ MAX_BATCH_BYTES = 262_144
 _BATCH_BYTES, _RECORD_BYTES, _HEADER_BYTES = 61, 21, 10
 
 
-class Producer:
+class Producer(Startable):
     """An idempotent producer. Records of one partition keep the order in which they were given.
 
     It survives the broker: what is sent while the broker is away arrives when it is back, unless `deadline` passes
@@ -72,13 +73,6 @@ class Producer:
         """
         if self._client is None:
             self._client = await self._started()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Send what is waiting, within `close_timeout`, and disconnect; what is left fails as unavailable."""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from sys import intern
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -13,6 +13,7 @@ from afterturn.streams.errors import LogCut, UnknownTopic, Unusable
 from afterturn.streams.kafka.connection import client_options, let_start, partition_count, stop_in_time
 from afterturn.streams.kafka.quiet import quiet_client_logs
 from afterturn.streams.kafka.translate import translated
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.records import Record
 from afterturn.streams.settings import KafkaSettings
 
@@ -29,7 +30,7 @@ _LOOKS = 20
 """Polls for one record: an answer may bring nothing while the broker is busy."""
 
 
-class TopicReader:
+class TopicReader(Startable):
     """What both have in common: one topic, one client, bounded answers, no position that is not asked for."""
 
     def __init__(self, settings: KafkaSettings, topic: str, *, deadline: float, max_records: int | None) -> None:
@@ -38,13 +39,6 @@ class TopicReader:
         self._deadline = deadline
         self._max_records = max_records
         self._client: Any = None
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
 
     async def start(self) -> None:
         """Connect, and check that the topic is there. It can be called again after it failed.
