@@ -1,8 +1,8 @@
 """The transactional producer: records and offsets become readable together, or not at all."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition, errors
 
@@ -18,6 +18,7 @@ from afterturn.streams.kafka.producer import (
     stop_producer,
 )
 from afterturn.streams.kafka.translate import translate_in_transaction, translated
+from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import Partitioner
 from afterturn.streams.records import OutRecord
 from afterturn.streams.settings import KafkaSettings
@@ -25,7 +26,7 @@ from afterturn.streams.settings import KafkaSettings
 __all__ = ("TransactionalProducer",)
 
 
-class TransactionalProducer:
+class TransactionalProducer(Startable):
     """One owner's producer. `start` fences every earlier producer of the same `transactional_id`: the last one wins.
 
     A zombie that starts anew fences the rightful owner, so check the ownership before making another one.
@@ -84,13 +85,6 @@ class TransactionalProducer:
         self._client = client
         self._usable = True
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
-
     async def commit(self, records: Sequence[OutRecord], offsets: Mapping[tuple[str, int], int], group: str) -> None:
         """Write the records and the group's next offsets, by (topic, partition), in one transaction.
 
@@ -146,14 +140,10 @@ class TransactionalProducer:
         self._step = "begin"
         await self._client.begin_transaction()
         self._step = "send"
-        places = dict.fromkeys((record.topic, partition) for record, partition in sends)
-        by_place = {place: [record for record, p in sends if (record.topic, p) == place] for place in places}
-        results = await asyncio.gather(
-            *(self._send_all(records, *place) for place, records in by_place.items()), return_exceptions=True
-        )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        by_place: dict[tuple[str, int], list[OutRecord]] = {}
+        for record, partition in sends:
+            by_place.setdefault((record.topic, partition), []).append(record)
+        await _all([self._send_all(records, *place) for place, records in by_place.items()])
         if offsets:
             self._step = "offsets"
             await self._client.send_offsets_to_transaction(_client_offsets(offsets), group)
@@ -169,9 +159,7 @@ class TransactionalProducer:
                 left.pop()
             batch.close()
             futures.append(await self._client.send_batch(batch, topic, partition=partition))
-        for result in await asyncio.gather(*futures, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
+        await _all(futures)
 
     async def _abort_after(self, failure: AfterturnError) -> None:
         """End a failed transaction now, so that read-committed readers do not wait for its timeout.
@@ -192,6 +180,13 @@ class TransactionalProducer:
         except (errors.KafkaError, errors.IllegalOperation, AssertionError, TimeoutError) as error:
             return type(error).__name__
         return None
+
+
+async def _all(sending: Sequence[Awaitable[object]]) -> None:
+    """Wait until each has its answer, then raise the first error, if any."""
+    for result in await asyncio.gather(*sending, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 def _taken(batch: Any, record: OutRecord) -> bool:  # noqa: ANN401 - the library has no types
