@@ -102,20 +102,21 @@ class Keeper:
 
     async def _keep(self) -> None:
         while not self._stopping.is_set():
-            lane, delay, orderly = self._make_lane(), 0.0, True
+            # What is not told apart here is a mistake of ours: to the count of openings a death like any other.
+            lane, delay, orderly = self._make_lane(), 0.0, False
             try:
                 await self._open(lane)
                 await self._run(lane)
+                orderly = True
             except Retry as error:
+                orderly = True
                 delay = self._retrying(error, self._patience.retry)
             except Reopen as error:
                 orderly = not isinstance(error, Fenced | ForeignWrite)
                 delay = self._reopening(error)
                 self._observer.reopened(self.partition, error)
             except (Stop, asyncio.CancelledError):
-                raise
-            except BaseException:
-                orderly = False  # a mistake of ours: to the count of openings it is a death like any other
+                orderly = True
                 raise
             finally:
                 self._halt()
