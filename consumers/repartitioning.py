@@ -79,7 +79,7 @@ class Drained:
 
 def lacks_of(found: Drained, fold: FoldSettings) -> tuple[str, ...]:
     """What keeps a log from being drained, a line each; nothing where it is. Pure."""
-    lines = [f"the group {fold.group} has {found.members} active: end every recorder"] if found.members else []
+    lines = _active(fold, found.members)
     for partition, end in found.ends.items():
         committed, checkpoint = found.committed[partition] or 0, found.checkpoints[partition]
         epoch, at = (fold.epoch, 0) if checkpoint is None else position_of(checkpoint.next)
@@ -94,6 +94,10 @@ def lacks_of(found: Drained, fold: FoldSettings) -> tuple[str, ...]:
             said.append("its checkpoint is marked spoilt")
         lines += [f"partition {partition}: {each}" for each in said]
     return tuple(lines)
+
+
+def _active(fold: FoldSettings, members: int) -> list[str]:
+    return [f"the group {fold.group} has {members} active: end every recorder"] if members else []
 
 
 def target_of(before: FoldSettings, partitions: int, prefix: str) -> FoldSettings:
@@ -225,8 +229,8 @@ class Repartitioning:
     async def _require_nobody(self, fold: FoldSettings) -> None:
         async with Admin(self._kafka) as admin:
             members = await admin.members(fold.group)
-        if members:
-            raise NotDrained((f"the group {fold.group} has {members} active: end every recorder",))
+        if lines := _active(fold, members):
+            raise NotDrained(tuple(lines))
 
     async def _move_tenants(self, to: FoldSettings, on_progress: OnProgress) -> int:
         done = 0

@@ -33,7 +33,6 @@ _ID = re.compile(r"(\d{1,9})/(\d{1,18})", re.ASCII)
 _NUMBER = re.compile(rb"\d{1,18}")
 _LAST_MS = 253_402_300_799_999
 _AT_RUN_TIME = frozenset({"refused", "crash"})
-_GIVEN_UP = "made a dead letter at run time"
 _UNKNOWN_TYPE = "no command of this type and version is known here"
 
 
@@ -215,7 +214,7 @@ def rev_before(epoch: int, offset: int) -> int:
 
 def leaves_receipt(letter: Letter) -> bool:
     """Whether the recorder kept a dead receipt: the command could be read, and stood where it belongs."""
-    if letter.reason in _AT_RUN_TIME or letter.problem == _GIVEN_UP:
+    if letter.reason in _AT_RUN_TIME:
         return True
     return letter.reason == "unsupported" and letter.problem != _UNKNOWN_TYPE
 

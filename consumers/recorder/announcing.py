@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from afterturn.consumers.recorder.decoding import Arrival, Rejected
+from afterturn.consumers.recorder.decoding import Arrival, Rejected, command_of
 from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
 from afterturn.consumers.recorder.fold.plan import Decision
 from afterturn.consumers.recorder.fold.receipts import skipped
@@ -79,7 +79,7 @@ class Announcer:
 
     def bury(self, item: Arrival | Rejected, fault: ContractError, error: str, attempts: int) -> tuple[OutRecord, ...]:
         """What a record that is given up at run time is told by: its dead letter, and its event where it has one."""
-        arrival = item.arrival if isinstance(item, Rejected) else item
+        arrival = command_of(item)
         outcome = skipped(arrival, "dead_letter") if arrival is not None and arrival.tenant else None
         decision = Decision(item, outcome, fault)
         letter = dead_letter(decision, self._topics, error, attempts)

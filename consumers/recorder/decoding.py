@@ -66,6 +66,11 @@ class Rejected:
     arrival: Arrival | None = None
 
 
+def command_of(item: Arrival | Rejected) -> Arrival | None:
+    """The command of a record, where it could be read as one, applied or not."""
+    return item.arrival if isinstance(item, Rejected) else item
+
+
 def decode(record: Record, fold: FoldSettings) -> Arrival | Rejected:
     """What a record of the turn log is, under the log's partitioner and partition count."""
     rev = rev_of(fold.epoch, record.offset)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from afterturn.consumers.recorder.announcing import Announcer, Finished, given_up, last_of
 from afterturn.consumers.recorder.collecting import LogStart, collect_record, log_start_of, look
 from afterturn.consumers.recorder.cutting import LIMITS, BatchLimits, chunks, cut, fits
-from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
+from afterturn.consumers.recorder.decoding import Arrival, Rejected, command_of, decode
 from afterturn.consumers.recorder.embedding import Embedded, embed
 from afterturn.consumers.recorder.fold.plan import PLAN_VERSION, Plan, finish, give_up, plan, report
 from afterturn.consumers.recorder.fold.sweeps import Sweep
@@ -107,7 +107,7 @@ class PartitionWriter:
             ForeignWrite: another owner has moved the checkpoint.
         """
         item = decode(record, self._fold)
-        arrival = item.arrival if isinstance(item, Rejected) else item
+        arrival = command_of(item)
         if item.rev < self._at or (arrival is not None and isinstance(arrival.command, Collect)):
             return ()
         tenants = {arrival.tenant} if arrival is not None and arrival.tenant else set[str]()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from afterturn.consumers.recorder.decoding import Arrival, Rejected
+from afterturn.consumers.recorder.decoding import Arrival, Rejected, command_of
 from afterturn.consumers.recorder.fold.configuring import fold_configure
 from afterturn.consumers.recorder.fold.facts import fold_remember
 from afterturn.consumers.recorder.fold.forgetting import fold_forget
@@ -44,7 +44,7 @@ class Decision:
     @property
     def arrival(self) -> Arrival | None:
         """The command, where the record could be read as one."""
-        return self.item.arrival if isinstance(self.item, Rejected) else self.item
+        return command_of(self.item)
 
 
 @dataclass(frozen=True, slots=True)
