@@ -234,8 +234,9 @@ class Repartitioning:
 
     async def _move_tenants(self, to: FoldSettings, on_progress: OnProgress) -> int:
         done = 0
-        total = await self._store.count_tenants()
-        async for page in SelectStore(self._client).tenants(_PAGE):
+        select = SelectStore(self._client)
+        total = await select.count_tenants()
+        async for page in select.tenants(_PAGE):
             await self._store.move_tenants(_homes({state.tenant for state in page.values()}, to))
             done += len(page)
             on_progress("tenants", done, total)

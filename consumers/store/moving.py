@@ -89,12 +89,6 @@ class MovingStore:
                 "writing checkpoints", "PUT", "", {"points": rows[start : start + points.MAX_UPSERT]}
             )
 
-    async def count_tenants(self) -> int:
-        """How many tenants have a state."""
-        chosen = filters.all_of(filters.match("point", "tenant"))
-        answer = await self._client.post("counting tenants", "/count", {"filter": chosen, "exact": True})
-        return int(answer["count"])
-
     async def move_tenants(self, homes: Mapping[str, int]) -> None:
         """Give all points of these tenants their partitions; what has its own already is left alone."""
         operations: list[models.UpdateOperation] = [
@@ -118,18 +112,9 @@ class MovingStore:
 
     async def receipts_tenants(self) -> AsyncIterator[set[str]]:
         """The tenants of all receipts, page by page: one that was never recorded has nothing else."""
-        body: dict[str, Any] = {
-            "filter": filters.all_of(filters.match("point", "receipt")),
-            "limit": _PAGE,
-            "with_payload": ["tenant"],
-            "with_vector": False,
-        }
-        while True:
-            answer = await self._client.post("reading receipts", "/scroll", body)
-            yield {str(point["payload"]["tenant"]) for point in answer["points"]}
-            if answer["next_page_offset"] is None:
-                return
-            body["offset"] = answer["next_page_offset"]
+        chosen = filters.all_of(filters.match("point", "receipt"))
+        async for page in points.pages(self._client, "reading receipts", chosen, _PAGE, with_payload=["tenant"]):
+            yield {str(point["payload"]["tenant"]) for point in page}
 
     async def forget_collections(self) -> None:
         """Delete the receipts of collections: they belong to a partition, and to no tenant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,12 +123,21 @@ async def retrieve(client: StoreClient, ids: list[str], *, with_payload: bool | 
 async def scroll(client: StoreClient, operation: str, chosen: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The payloads of every point that passes, by id; page by page where there are many."""
     found: dict[str, dict[str, Any]] = {}
-    body = {"filter": chosen, "limit": READ_LIMIT, "with_payload": True, "with_vector": False}
+    async for page in pages(client, operation, chosen, READ_LIMIT):
+        found.update((point["id"], point["payload"]) for point in page)
+    return found
+
+
+async def pages(
+    client: StoreClient, operation: str, chosen: dict[str, Any], limit: int, *, with_payload: bool | list[str] = True
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """Every point that passes, page by page, at most ``limit`` a page; a page may be empty."""
+    body = {"filter": chosen, "limit": limit, "with_payload": with_payload, "with_vector": False}
     while True:
         answer = await client.post(operation, "/scroll", body)
-        found.update((point["id"], point["payload"]) for point in answer["points"])
+        yield answer["points"]
         if answer["next_page_offset"] is None:
-            return found
+            return
         body["offset"] = answer["next_page_offset"]
 
 

@@ -64,6 +64,10 @@ class SelectStore:
         async for page in self._pages(filters.all_of(filters.match("point", "tenant")), limit):
             yield {id_: point for id_, point in page.items() if isinstance(point, TenantState)}
 
+    async def count_tenants(self) -> int:
+        """How many tenants have a state."""
+        return await self._count(filters.all_of(filters.match("point", "tenant")))
+
     async def collectable(self, partition: int, below: int, limit: int) -> AsyncIterator[dict[str, StoredPoint]]:
         """A partition's receipts and tombstones that were made, and last changed, before ``below``, page by page."""
         async for page in self._pages(filters.collectable(partition, below), limit):
@@ -110,22 +114,17 @@ class SelectStore:
     async def _page(self, chosen: dict[str, Any], limit: int) -> dict[str, StoredPoint]:
         body = {"filter": chosen, "limit": limit, "with_payload": True, "with_vector": False}
         answer = await self._client.post("selecting points", "/scroll", body)
-        return _read(answer)
+        return _read(answer["points"])
 
     async def _pages(self, chosen: dict[str, Any], limit: int) -> AsyncIterator[dict[str, StoredPoint]]:
-        body = {"filter": chosen, "limit": limit, "with_payload": True, "with_vector": False}
-        while True:
-            answer = await self._client.post("selecting points", "/scroll", body)
-            if page := _read(answer):
-                yield page
-            if answer["next_page_offset"] is None:
-                return
-            body["offset"] = answer["next_page_offset"]
+        async for found in points.pages(self._client, "selecting points", chosen, limit):
+            if found:
+                yield _read(found)
 
     async def _count(self, chosen: dict[str, Any]) -> int:
         answer = await self._client.post("counting points", "/count", {"filter": chosen, "exact": True})
         return int(answer["count"])
 
 
-def _read(answer: dict[str, Any]) -> dict[str, StoredPoint]:
-    return {point["id"]: points.stored(point["id"], point["payload"]) for point in answer["points"]}
+def _read(found: Iterable[dict[str, Any]]) -> dict[str, StoredPoint]:
+    return {point["id"]: points.stored(point["id"], point["payload"]) for point in found}
