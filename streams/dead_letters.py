@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal
 
 from afterturn.schemas.codec import decode_command
@@ -31,7 +31,6 @@ OURS = "afterturn_"
 State = Literal["waiting", "replayed", "dropped"]
 _ID = re.compile(r"(\d{1,9})/(\d{1,18})", re.ASCII)
 _NUMBER = re.compile(rb"\d{1,18}")
-_LAST_MS = 253_402_300_799_999
 _AT_RUN_TIME = frozenset({"refused", "crash"})
 _UNKNOWN_TYPE = "no command of this type and version is known here"
 
@@ -137,7 +136,7 @@ def read(record: Record) -> Letter | Marker | None:
     size = said.get("afterturn_value_bytes", "")
     return Letter(
         id=LetterId(record.partition, record.offset),
-        at=datetime.fromtimestamp(min(max(record.timestamp_ms, 0), _LAST_MS) / 1_000, UTC),
+        at=record.appended_at,
         reason=said[REASON],
         error=said.get("afterturn_error", ""),
         place=said.get("afterturn_place", ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from afterturn.schemas.codec import Attributes, decode_command
 from afterturn.schemas.commands import Collect, Command, TurnCompleted
@@ -12,10 +12,6 @@ from afterturn.schemas.ids import command_key, digest_of, memory_id, rev_of
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
-
-_START = datetime.fromtimestamp(0, UTC)
-_LAST_MS = 253_402_300_799_999
-"""The end of the year 9999. A broker's own time lies within; a producer's need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ def command_of(item: Arrival | Rejected) -> Arrival | None:
 def decode(record: Record, fold: FoldSettings) -> Arrival | Rejected:
     """What a record of the turn log is, under the log's partitioner and partition count."""
     rev = rev_of(fold.epoch, record.offset)
-    at = _START + timedelta(milliseconds=min(max(record.timestamp_ms, 0), _LAST_MS))
+    at = record.appended_at
     try:
         attributes, command = decode_command(record.headers, record.value, unknown="ignore")
     except ContractError as fault:
