@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from afterturn.consumers.cli.bars import passing_bar
 from afterturn.consumers.cli.running import err, out, tell
 from afterturn.consumers.cli.wording import counted, printable
 from afterturn.schemas.errors import ContractError
@@ -147,7 +148,6 @@ def print_value(letter: Letter, record: Record) -> None:
 @contextmanager
 def progress(label: str) -> Iterator[OnProgress]:
     """A bar on stderr that is told how much was read of how much; none where nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
+    with passing_bar("{task.description}", TaskProgressColumn()) as shown:
         task = shown.add_task(label, total=None)
         yield lambda read, total: shown.update(task, completed=read, total=total)

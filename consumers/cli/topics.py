@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn
 
+from afterturn.consumers.cli.bars import passing_bar
 from afterturn.consumers.cli.helping import PlainGroup
 from afterturn.consumers.cli.options import AsJson, prefix_of
 from afterturn.consumers.cli.running import EXIT_STOP, err, log_to_stderr, need_service, out, tell
@@ -98,8 +99,7 @@ async def _move(shape: TopicShape, prefix: str, *, carry_out: bool) -> Move:
 
 @contextmanager
 def _progress() -> Iterator[OnProgress]:
-    columns = (TextColumn("{task.description:<11}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with passing_bar("{task.description:<11}", MofNCompleteColumn()) as progress:
         task = progress.add_task("moving", total=None)
         yield lambda step, done, total: progress.update(task, description=step, completed=done, total=total)
 
