@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from faults.registry import scenario
@@ -17,49 +17,27 @@ _TIMEOUT = 0.6
 @scenario("store-killed")
 async def store_killed(world: World) -> None:
     """Kill -9 of the store three times; it comes back at once with its folder."""
-    await world.recorder()
-    world.begin()
-    for share in sorted(world.rng.uniform(0.1, 1.0) for _ in range(3)):
-        await world.at(share)
-        world.store.kill()
-        await asyncio.to_thread(world.store.start)
-    await world.finish()
+    shares = sorted(world.rng.uniform(0.1, 1.0) for _ in range(3))
+    await _killed(world, shares, world.store.kill, world.store.start)
 
 
 @scenario("store-away", seconds=28)
 async def store_away(world: World) -> None:
     """The store is gone for a while, and turns go on."""
-    await world.recorder()
-    world.begin()
-    await world.at(world.rng.uniform(0.1, 0.4))
-    world.store.kill()
-    await asyncio.sleep(world.form.away)
-    await asyncio.to_thread(world.store.start)
-    await world.finish()
+    await _killed(world, [world.rng.uniform(0.1, 0.4)], world.store.kill, world.store.start, away=world.form.away)
 
 
 @scenario("broker-killed", broker="own", seconds=35)
 async def broker_killed(world: World) -> None:
     """Kill -9 of the broker twice; what it acknowledged is there when it is back."""
-    await world.recorder()
-    world.begin()
-    for share in (world.rng.uniform(0.1, 0.4), world.rng.uniform(0.5, 0.9)):
-        await world.at(share)
-        world.kafka.kill()
-        await asyncio.to_thread(world.kafka.restart)
-    await world.finish()
+    shares = [world.rng.uniform(0.1, 0.4), world.rng.uniform(0.5, 0.9)]
+    await _killed(world, shares, world.kafka.kill, world.kafka.restart)
 
 
 @scenario("broker-away", broker="own", seconds=40)
 async def broker_away(world: World) -> None:
     """The broker is gone for a while."""
-    await world.recorder()
-    world.begin()
-    await world.at(world.rng.uniform(0.1, 0.4))
-    world.kafka.kill()
-    await asyncio.sleep(world.form.away)
-    await asyncio.to_thread(world.kafka.restart)
-    await world.finish()
+    await _killed(world, [world.rng.uniform(0.1, 0.4)], world.kafka.kill, world.kafka.restart, away=world.form.away)
 
 
 @scenario("answers-lost")
@@ -134,3 +112,17 @@ async def _limited(world: World) -> None:
     with suppress(ProcessLookupError):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     await asyncio.to_thread(world.store.start)
+
+
+async def _killed(
+    world: World, shares: Sequence[float], kill: Callable[[], None], start: Callable[[], None], *, away: float = 0.0
+) -> None:
+    """Kill it whenever so much of the load is published, and start it again once it was away for so long."""
+    await world.recorder()
+    world.begin()
+    for share in shares:
+        await world.at(share)
+        kill()
+        await asyncio.sleep(away)
+        await asyncio.to_thread(start)
+    await world.finish()
