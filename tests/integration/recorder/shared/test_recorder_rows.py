@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
-from uuid import uuid4
 
 import orjson
 import pytest
-import pytest_asyncio
 from support.commandline import CommandLine
-from support.kafka import KafkaBroker
-from support.recording import Recording, recording
+from support.recording import Recording
 
 from afterturn.consumers.preparing import prepare
 from afterturn.consumers.settings import ServiceSettings
@@ -28,19 +24,6 @@ from afterturn.streams.errors import DeadLetter
 SOURCE = Source(type="user", id="u1")
 SECRET = "the code of the safe is 4711"
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(kafka: KafkaBroker, tmp_path_factory: Any) -> AsyncIterator[Recording]:
-    folder = tmp_path_factory.mktemp("rows")
-    async with recording(kafka, f"rows-{uuid4().hex[:8]}", folder) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def it(running: Recording) -> Recording:
-    await running.mark(f"tenant-{uuid4().hex[:8]}")
-    return running
 
 
 def turn(it: Recording, turn_id: str, *messages: dict[str, Any], thread: str = "t") -> dict[str, Any]:

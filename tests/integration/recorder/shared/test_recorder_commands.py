@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
-from support.kafka import KafkaBroker
-from support.recording import ANYONE, Recording, recording
+from support.recording import ANYONE, Recording
 
 from afterturn.schemas.commands import Configure, Erase, Forget, Pin, Remember
 from afterturn.schemas.events import Configured, Erased, Forgotten, Pinned, Recorded, Skipped
@@ -22,19 +19,6 @@ from afterturn.schemas.settings import Bounds
 
 SOURCE = Source(type="user", id="u1")
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(kafka: KafkaBroker, tmp_path_factory: Any) -> AsyncIterator[Recording]:
-    folder = tmp_path_factory.mktemp("commands")
-    async with recording(kafka, f"commands-{uuid4().hex[:8]}", folder) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def it(running: Recording) -> Recording:
-    await running.mark(f"tenant-{uuid4().hex[:8]}")
-    return running
 
 
 def turn(turn_id: str, content: str = "something to keep", **fields: Any) -> dict[str, Any]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-import pytest_asyncio
 from support.commandline import CommandLine
-from support.kafka import KafkaBroker
 from support.log import until
 from support.recall_service import Served, served
-from support.recording import Recording, recording
+from support.recording import Recording
 
 from afterturn.schemas.commands import Configure, Erase, Forget
 from afterturn.schemas.events import Recorded, Skipped
@@ -25,20 +22,8 @@ from afterturn.streams import TurnPublisher
 from afterturn.streams.kafka import Admin
 from afterturn.streams.partitioner import partition_for
 
+PARTITIONS = 2
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(kafka: KafkaBroker, tmp_path_factory: Any) -> AsyncIterator[Recording]:
-    folder = tmp_path_factory.mktemp("cases")
-    async with recording(kafka, f"cases-{uuid4().hex[:8]}", folder, partitions="2") as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def it(running: Recording) -> Recording:
-    await running.mark(f"tenant-{uuid4().hex[:8]}")
-    return running
 
 
 def turn(tenant: str, turn_id: str, content: str = "something to keep", **fields: Any) -> dict[str, Any]:
@@ -50,7 +35,7 @@ def turn(tenant: str, turn_id: str, content: str = "something to keep", **fields
 def someone_of(partition: int, others: str = "") -> str:
     """A tenant whose turns go to this one of two partitions."""
     names = (f"{others}-{uuid4().hex[:8]}" for _ in iter(int, 1))
-    return next(name for name in names if partition_for(name.encode(), 2) == partition)
+    return next(name for name in names if partition_for(name.encode(), PARTITIONS) == partition)
 
 
 async def live(it: Recording, tenant: str | None = None) -> list[str]:
