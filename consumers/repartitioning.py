@@ -97,7 +97,8 @@ def lacks_of(found: Drained, fold: FoldSettings) -> tuple[str, ...]:
 
 
 def _active(fold: FoldSettings, members: int) -> list[str]:
-    return [f"the group {fold.group} has {members} active: end every recorder"] if members else []
+    said = "1 member at work: end it" if members == 1 else f"{members} members at work: end every recorder"
+    return [f"the group {fold.group} has {said}"] if members else []
 
 
 def target_of(before: FoldSettings, partitions: int, prefix: str) -> FoldSettings:

@@ -31,6 +31,7 @@ OURS = "afterturn_"
 State = Literal["waiting", "replayed", "dropped"]
 _ID = re.compile(r"(\d{1,9})/(\d{1,18})", re.ASCII)
 _NUMBER = re.compile(rb"\d{1,18}")
+_EPOCH = re.compile(r"\d{1,3}", re.ASCII)
 _AT_RUN_TIME = frozenset({"refused", "crash"})
 _UNKNOWN_TYPE = "no command of this type and version is known here"
 
@@ -60,11 +61,12 @@ class LetterId:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the record stood before it was a dead letter."""
+    """Where the record stood before it was a dead letter; the epoch of its log, where the letter says it."""
 
     topic: str
     partition: int
     offset: int
+    epoch: int | None = None
 
     def __str__(self) -> str:
         return f"{self.topic} {self.partition}/{self.offset}"
@@ -247,4 +249,5 @@ def _origin(said: Mapping[str, str]) -> Origin | None:
     topic, partition, offset = (said.get(f"afterturn_{name}", "") for name in ("topic", "partition", "offset"))
     if not topic or not _NUMBER.fullmatch(partition.encode()) or not _NUMBER.fullmatch(offset.encode()):
         return None
-    return Origin(topic, int(partition), int(offset))
+    epoch = said.get("afterturn_epoch", "")
+    return Origin(topic, int(partition), int(offset), int(epoch) if _EPOCH.fullmatch(epoch) else None)

@@ -33,7 +33,8 @@ class Logs:
     """Whose letters are read, and onto which turn log they are replayed.
 
     Attributes:
-        letters: the topics whose dead letters they are; ``letters_epoch`` is the epoch of their turn log.
+        letters: the topics whose dead letters they are; ``letters_epoch`` is the epoch of their turn log, of letters
+            that don't say it.
         onto: the topics whose turn log replays go to: the same, unless there is another log since.
     """
 
@@ -146,7 +147,8 @@ class LetterLog(Startable):
         if not force and (why := dead_letters.dead_again(own)) is not None:
             raise ContractError("invalid", str(letter.id), f"it would be a dead letter again ({why}); see --force")
         onto = self._logs.onto.turns
-        rev = await self._rev_of(own)
+        epoch = _stood(letter).epoch
+        rev = await self._rev_of(own, self._logs.letters_epoch if epoch is None else epoch)
         return dead_letters.replay_of(letter, own, rev, onto, await self._home(own, onto))
 
     async def _home(self, own: Record, topic: str) -> int:
@@ -158,14 +160,13 @@ class LetterLog(Startable):
             return own.partition % self._homes[topic]
         return partition_for(own.key, self._homes[topic], self._logs.partitioner)
 
-    async def _rev_of(self, own: Record) -> int:
+    async def _rev_of(self, own: Record, epoch: int) -> int:
         """Where a record stood that was a dead letter, as a rev in its tenant's order.
 
         Offsets are a partition's own. Of a record that stood in another than its tenant's it is told by time where the
         tenant's order was then; by the epoch's beginning where the log holds the record no longer, so that every
         erasure of the tenant counts as later.
         """
-        epoch = self._logs.letters_epoch
         home = await self._home(own, own.topic)
         if home == own.partition:
             return rev_of(epoch, own.offset)

@@ -41,7 +41,9 @@ OfReason = Annotated[str | None, typer.Option("--reason", help="Only of this rea
 OfTenant = Annotated[str | None, typer.Option("--tenant", help="Only with this tenant as their key.")]
 Since = Annotated[str | None, typer.Option("--since", help="From this time on (RFC 3339, or -7d, -3h, -20m).")]
 LettersPrefix = Annotated[str | None, typer.Option(help="Dead letters of an earlier log, by its topics' prefix.")]
-LettersEpoch = Annotated[int, typer.Option(help="The earlier log's epoch.", min=0, max=511)]
+LettersEpoch = Annotated[
+    int, typer.Option(help="The earlier log's epoch, of letters that don't say it.", min=0, max=511)
+]
 Ids = Annotated[list[str] | None, typer.Argument(help="Letters, as partition/offset.", metavar="ID...")]
 
 
@@ -136,7 +138,7 @@ def replay(
     """Publish dead letters' records again: the same bytes under the same key, with where they stood first.
 
     What was applied already is a duplicate, what was erased since stays erased. Exits with 1 where some could not be
-    replayed. AFTERTURN_EPOCH and AFTERTURN_PARTITIONER are those of the services.
+    replayed. AFTERTURN_PARTITIONER is that of the services.
 
     Examples:
 

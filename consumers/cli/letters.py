@@ -51,7 +51,7 @@ def as_dict(listed: Listed, *, headers: bool = False) -> dict[str, Any]:
         "topic": stood and stood.topic,
         "partition": stood and stood.partition,
         "offset": stood and stood.offset,
-        "key": None if letter.key is None else name_of(letter.key),
+        "key": None if letter.key is None else letter.key.decode("utf-8", "backslashreplace"),
         "bytes": letter.size,
         "state": listed.state,
     }

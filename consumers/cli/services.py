@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from pydantic_settings import BaseSettings
 
 from afterturn.consumers.cli.options import Level, LogLevel
 from afterturn.consumers.cli.running import log_to_stderr, need_service, run_until_signal
+from afterturn.consumers.cli.variables import mistyped, names_of
 from afterturn.streams.errors import BadSettings
 from afterturn.streams.kafka import KafkaSettings
+
+_log = logging.getLogger("afterturn.cli")
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +59,7 @@ def recorder(
 
     log_to_stderr(log_level)
     service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecorderSettings()
+    _warn_of_mistyped(service, settings)
     with naming("AFTERTURN_RECORDER"):
         run_until_signal(lambda stop: record(service, kafka, store, settings, stop, Allowed(accept_gap, rebuild)))
 
@@ -77,8 +84,14 @@ def recall(log_level: Level = LogLevel.INFO) -> None:
 
     log_to_stderr(log_level)
     service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecallSettings()
+    _warn_of_mistyped(service, settings)
     with naming("AFTERTURN_RECALL"):
         run_until_signal(lambda stop: serve_recall(service, kafka, store, settings, stop))
+
+
+def _warn_of_mistyped(*settings: BaseSettings) -> None:
+    for name, meant in mistyped(os.environ, names_of(*(type(each) for each in settings))).items():
+        _log.warning("%s is no setting and is ignored: is %s meant?", name, meant)
 
 
 @contextmanager

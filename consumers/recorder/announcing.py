@@ -63,7 +63,7 @@ class Announcer:
             offset = decision.item.record.offset
             if event is not None:
                 outgoing.append((offset, event_record(event, decision, self._topics, self._fold)))
-            if (letter := dead_letter(decision, self._topics)) is not None:
+            if (letter := dead_letter(decision, self._topics, self._fold.epoch)) is not None:
                 outgoing.append((offset, letter))
         told = [decision.outcome for decision in finished.decisions if decision.outcome is not None]
         return Applied(
@@ -82,7 +82,7 @@ class Announcer:
         arrival = command_of(item)
         outcome = skipped(arrival, "dead_letter") if arrival is not None and arrival.tenant else None
         decision = Decision(item, outcome, fault)
-        letter = dead_letter(decision, self._topics, error, attempts)
+        letter = dead_letter(decision, self._topics, self._fold.epoch, error, attempts)
         event = event_of(decision, ms=0.0, unembedded=0, usage=Usage(), error=error)
         told = () if event is None else (event_record(event, decision, self._topics, self._fold),)
         return (*told, letter) if letter is not None else told
@@ -184,7 +184,7 @@ def event_record(event: MemoryEvent, decision: Decision, topics: TopicNames, fol
 
 
 def dead_letter(
-    decision: Decision, topics: TopicNames, error: str | None = None, attempts: int = ATTEMPTS
+    decision: Decision, topics: TopicNames, epoch: int, error: str | None = None, attempts: int = ATTEMPTS
 ) -> OutRecord | None:
     """The record's bytes untouched, with headers that say why, and where it stood; None where it is none.
 
@@ -200,6 +200,7 @@ def dead_letter(
         "afterturn_place": fault.place,
         "afterturn_problem": fault.problem,
         "afterturn_topic": record.topic,
+        "afterturn_epoch": str(epoch),
         "afterturn_partition": str(record.partition),
         "afterturn_offset": str(record.offset),
         "afterturn_attempts": str(attempts),

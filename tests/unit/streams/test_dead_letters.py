@@ -50,7 +50,7 @@ def buried(record: Record, fault: ContractError | None = None) -> Record:
     """A record's dead letter as it is read: that of the recorder's own fold, or of a fault."""
     item = decode(record, FOLD)
     decision = plan(Snapshot(), [item], FOLD).decisions[0] if fault is None else Decision(item, None, fault)
-    letter = dead_letter(decision, TOPICS)
+    letter = dead_letter(decision, TOPICS, FOLD.epoch)
     assert letter is not None, "it is dead"
     return as_read(letter, offset=41)
 
@@ -78,7 +78,7 @@ def test_whatever_the_record_was_its_letter_gives_it_back(
     assert (own.topic, own.partition, own.offset) == (record.topic, record.partition, record.offset)
     assert (own.key, own.value, own.headers) == (key, value, attributes)
     assert (letter.id, letter.reason, letter.place) == (LetterId(0, 41), "invalid", "messages.0")
-    assert (letter.stood, letter.size) == (Origin(TOPICS.turns, 0, 7), len(value or b""))
+    assert (letter.stood, letter.size) == (Origin(TOPICS.turns, 0, 7, FOLD.epoch), len(value or b""))
     assert letter.left_out == ""
 
 
