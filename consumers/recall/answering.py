@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
-from afterturn.consumers.recall.candidates import time_order
-from afterturn.consumers.recall.packing import pack
-from afterturn.consumers.recall.pool import Payload, Pool
-from afterturn.consumers.recall.ranking import Ranked
-from afterturn.consumers.recall.recipe import Recipe
-from afterturn.consumers.recall.rendering import render
+from afterturn.consumers.recall.prompt.packing import pack
+from afterturn.consumers.recall.prompt.timeline import render
+from afterturn.consumers.recall.ranking.candidates import time_order
+from afterturn.consumers.recall.ranking.pool import Payload, Pool
+from afterturn.consumers.recall.ranking.recipe import Recipe
+from afterturn.consumers.recall.ranking.scoring import Ranked
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.schemas.errors import ContractError

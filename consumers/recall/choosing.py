@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from afterturn.consumers.recall.kernel import gain
-from afterturn.consumers.recall.packing import pack
-from afterturn.consumers.recall.pool import Pool
-from afterturn.consumers.recall.ranking import Ranked, Scoring
+from afterturn.consumers.recall.prompt.packing import pack
+from afterturn.consumers.recall.ranking.kernel import gain
+from afterturn.consumers.recall.ranking.pool import Pool
+from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring
 from afterturn.consumers.store.search import Window
 
 NEARLY_NOTHING = 1e-9

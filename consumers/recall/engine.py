@@ -12,8 +12,8 @@ from afterturn.consumers.recall.answering import search_of
 from afterturn.consumers.recall.arrivals import Arrivals, tenant_partition, token_of
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.outcomes import Announce, Reply, event_of
+from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.reading import Reader
-from afterturn.consumers.recall.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.store.answers import AnswerStore

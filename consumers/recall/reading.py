@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from afterturn.consumers.recall.answering import Selection, newest_first
 from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.names import strip_names
 from afterturn.consumers.recall.outcomes import Reply
-from afterturn.consumers.recall.packing import unseen
-from afterturn.consumers.recall.pool import Pool
-from afterturn.consumers.recall.ranking import Ranked, Scoring, best_then_newest, favour
-from afterturn.consumers.recall.recipe import Recipe
+from afterturn.consumers.recall.prompt.packing import unseen
+from afterturn.consumers.recall.ranking.names import strip_names
+from afterturn.consumers.recall.ranking.pool import Pool
+from afterturn.consumers.recall.ranking.recipe import Recipe
+from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
 from afterturn.consumers.store.answers import AnswerStore
 from afterturn.consumers.store.read import Arm
 from afterturn.consumers.store.search import Search

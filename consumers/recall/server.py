@@ -12,12 +12,12 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from afterturn.consumers.recall.announcing import EventQueue
-from afterturn.consumers.recall.app import Desk, create_app
 from afterturn.consumers.recall.engine import Recall, Seams
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings, require_loopback
 from afterturn.consumers.recall.watching import Watch
+from afterturn.consumers.recall.web.app import Desk, create_app
 from afterturn.consumers.serving import serving
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.answers import AnswerStore

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from afterturn.consumers.recall.candidates import Candidate
+from afterturn.consumers.recall.ranking.candidates import Candidate
 
 START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 LAW = settings(deadline=None, max_examples=60)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from afterturn.consumers.recall.asker import speaks_of_asker
+from afterturn.consumers.recall.ranking.asker import speaks_of_asker
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import AUTHORS, LAW, candidate, conversation
 
-from afterturn.consumers.recall.candidates import Candidate
 from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.pool import Pool, Thread
-from afterturn.consumers.recall.ranking import Favour, Ranked, Scoring, favour, rank
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.pool import Pool, Thread
+from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, favour, rank
 from afterturn.consumers.store.search import Window
 from afterturn.schemas.scope import Scope
 

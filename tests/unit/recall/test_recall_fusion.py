@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW, hits_of
 
-from afterturn.consumers.recall.fusion import fuse, min_max
+from afterturn.consumers.recall.ranking.fusion import fuse, min_max
 
 IDS = [f"m{number}" for number in range(12)]
 arms = hits_of(IDS)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW, by_id, candidate, candidate_sets, hits_of
 
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.kernel import by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.kernel import by_thread, gain, place_scores, windows
 
 KERNEL = (0.25, 0.2, 0.15, 0.1, 0.05)
 places = st.dictionaries(

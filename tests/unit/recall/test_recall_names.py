@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW
 
-from afterturn.consumers.recall.names import named_author, named_authors, strip_names
+from afterturn.consumers.recall.ranking.names import named_author, named_authors, strip_names
 
 AUTHORS = (
     "Caroline", "Melanie", "Will", "Anna Lee", "Anna Kim", "J. Smith", "C++", "Mr. Brown", "The Dude", "José", "İpek",

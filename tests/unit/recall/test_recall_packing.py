@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW, START, by_id, candidate, candidate_sets
 
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.packing import pack, unseen
-from afterturn.consumers.recall.ranking import rank
-from afterturn.consumers.recall.rendering import render
+from afterturn.consumers.recall.prompt.packing import pack, unseen
+from afterturn.consumers.recall.prompt.timeline import render
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.scoring import rank
 
 HEADER = len("8 May 2023, 13:56") + 4
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from support.recall_values import LAW, START
 from support.reference_recipe import needs_reference, reference
 
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.names import strip_names
-from afterturn.consumers.recall.packing import pack
-from afterturn.consumers.recall.ranking import rank
-from afterturn.consumers.recall.rendering import date_of, render
+from afterturn.consumers.recall.prompt.packing import pack
+from afterturn.consumers.recall.prompt.timeline import date_of, render
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.names import strip_names
+from afterturn.consumers.recall.ranking.scoring import rank
 
 pytestmark = needs_reference
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import AUTHORS, LAW, by_id, candidate, candidate_sets, conversation, hits_of
 
-from afterturn.consumers.recall.fusion import fuse
-from afterturn.consumers.recall.kernel import Window, place_scores, windows
-from afterturn.consumers.recall.ranking import Ranked, rank
-from afterturn.consumers.recall.recipe import Recipe
+from afterturn.consumers.recall.ranking.fusion import fuse
+from afterturn.consumers.recall.ranking.kernel import Window, place_scores, windows
+from afterturn.consumers.recall.ranking.recipe import Recipe
+from afterturn.consumers.recall.ranking.scoring import Ranked, rank
 
 QUESTION = "Where is the harbour"
 questions = st.sampled_from(

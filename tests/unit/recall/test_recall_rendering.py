@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW, by_id, candidate, candidate_sets, conversation
 
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.rendering import date_of, render
+from afterturn.consumers.recall.prompt.timeline import date_of, render
+from afterturn.consumers.recall.ranking.candidates import Candidate
 
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 

@@ -10,11 +10,11 @@ import pytest
 from support.reference_recipe import needs_reference, reference
 
 from afterturn.consumers.dev.sample import load_questions, load_turns
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.names import strip_names
-from afterturn.consumers.recall.ranking import rank
-from afterturn.consumers.recall.recipe import Recipe
-from afterturn.consumers.recall.rendering import date_of
+from afterturn.consumers.recall.prompt.timeline import date_of
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.names import strip_names
+from afterturn.consumers.recall.ranking.recipe import Recipe
+from afterturn.consumers.recall.ranking.scoring import rank
 from afterturn.consumers.recorder.fold.recording import is_short_question
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.embedder import Embedder

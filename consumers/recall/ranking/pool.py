@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from afterturn.consumers.recall.candidates import Candidate
-from afterturn.consumers.recall.kernel import Place
+from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.kernel import Place
 from afterturn.consumers.store.read import Hit, SearchHits
 from afterturn.schemas.scope import DIMENSIONS, Scope
 

@@ -11,7 +11,7 @@ another author, and none takes more characters than packing counted.
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from afterturn.consumers.recall.candidates import Candidate, session, time_order
+from afterturn.consumers.recall.ranking.candidates import Candidate, session, time_order
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",

@@ -7,8 +7,8 @@ parts. So a long message weighs in its neighbourhood as much as a short one, and
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from afterturn.consumers.recall.candidates import Candidates
-from afterturn.consumers.recall.recipe import MEASURED
+from afterturn.consumers.recall.ranking.candidates import Candidates
+from afterturn.consumers.recall.ranking.recipe import MEASURED
 
 Place = tuple[str, int]
 """A thread's key and a position in it."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from afterturn.consumers.recall.recipe import MEASURED, Recipe
+from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.schemas.query import FoundBy
 
 EPSILON = 1e-9

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from afterturn.consumers.recall.asker import speaks_of_asker
-from afterturn.consumers.recall.candidates import Candidate, Candidates
-from afterturn.consumers.recall.fusion import Fused, Hits, fuse
-from afterturn.consumers.recall.kernel import Place, Window, by_thread, gain, place_scores, windows
-from afterturn.consumers.recall.names import named_authors
-from afterturn.consumers.recall.recipe import MEASURED, Recipe
+from afterturn.consumers.recall.ranking.asker import speaks_of_asker
+from afterturn.consumers.recall.ranking.candidates import Candidate, Candidates
+from afterturn.consumers.recall.ranking.fusion import Fused, Hits, fuse
+from afterturn.consumers.recall.ranking.kernel import Place, Window, by_thread, gain, place_scores, windows
+from afterturn.consumers.recall.ranking.names import named_authors
+from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.schemas.query import FoundBy
 
 

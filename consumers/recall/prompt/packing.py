@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from afterturn.consumers.recall.candidates import Candidate, session
-from afterturn.consumers.recall.ranking import Ranked
-from afterturn.consumers.recall.recipe import MEASURED, Recipe
-from afterturn.consumers.recall.rendering import date_of
+from afterturn.consumers.recall.prompt.timeline import date_of
+from afterturn.consumers.recall.ranking.candidates import Candidate, session
+from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
+from afterturn.consumers.recall.ranking.scoring import Ranked
 
 
 class Packed(NamedTuple):

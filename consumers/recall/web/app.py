@@ -18,12 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterturn.consumers.recall.documenting import document
 from afterturn.consumers.recall.engine import Recall
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
-from afterturn.consumers.recall.requests import TENANT_HEADER, body_of, tenant_of
 from afterturn.consumers.recall.settings import RecallSettings
+from afterturn.consumers.recall.web.documenting import document
+from afterturn.consumers.recall.web.requests import TENANT_HEADER, body_of, tenant_of
 from afterturn.consumers.serving import health_routes
 from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import TurnCompleted
