@@ -7,5 +7,5 @@ compile() {
     --custom-compile-command "make lock" --quiet "$@"
 }
 compile --extra dev --group build --output-file requirements/demo.txt
-compile --extra dev --extra fastembed --extra openai --group test --group build --constraint requirements/demo.txt --output-file requirements/test.txt
-compile --extra dev --extra fastembed --extra openai --group test --group check --group build --constraint requirements/test.txt --output-file requirements/check.txt
+compile --extra dev --extra mcp --extra fastembed --extra openai --group test --group build --constraint requirements/demo.txt --output-file requirements/test.txt
+compile --extra dev --extra mcp --extra fastembed --extra openai --group test --group check --group build --constraint requirements/test.txt --output-file requirements/check.txt
