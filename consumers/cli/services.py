@@ -68,7 +68,8 @@ def recall(log_level: Level = LogLevel.INFO) -> None:
     """Answer questions over HTTP, take turns from agents that speak no Kafka.
 
     Reads KAFKA_…, QDRANT_…, AFTERTURN_… and AFTERTURN_RECALL_… (docs/run-for-real.md). Without authentication it
-    listens on loopback only and takes the tenant from the header `Afterturn-Tenant`.
+    listens on loopback only and takes the tenant from the header `Afterturn-Tenant`; with keys or tokens
+    (docs/access.md) it may listen elsewhere.
 
     Example:
 
@@ -77,6 +78,7 @@ def recall(log_level: Level = LogLevel.INFO) -> None:
     ```
     """
     need_service()
+    from afterturn.consumers.recall.access.settings import AccessSettings
     from afterturn.consumers.recall.server import serve_recall
     from afterturn.consumers.recall.settings import RecallSettings
     from afterturn.consumers.settings import ServiceSettings
@@ -84,9 +86,10 @@ def recall(log_level: Level = LogLevel.INFO) -> None:
 
     log_to_stderr(log_level)
     service, kafka, store, settings = ServiceSettings(), KafkaSettings(), StoreSettings(), RecallSettings()
-    _warn_of_mistyped(service, settings)
+    access = AccessSettings()
+    _warn_of_mistyped(service, settings, access)
     with naming("AFTERTURN_RECALL"):
-        run_until_signal(lambda stop: serve_recall(service, kafka, store, settings, stop))
+        run_until_signal(lambda stop: serve_recall(service, kafka, store, settings, stop, access))
 
 
 def _warn_of_mistyped(*settings: BaseSettings) -> None:

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 
 PREFIX = "AFTERTURN_"
 _NEAR = 0.85
-_OPTIONS = frozenset({"AFTERTURN_LOG_LEVEL", "AFTERTURN_RECALL_URL"})
+_OPTIONS = frozenset({"AFTERTURN_LOG_LEVEL", "AFTERTURN_RECALL_URL", "AFTERTURN_API_KEY"})
 
 
 def names_of(*kinds: type[BaseSettings]) -> frozenset[str]:

@@ -50,7 +50,7 @@ class Seams:
 
 class _Unscoped(Exception):  # noqa: N818 - a refusal on its way out
     def __init__(self, missing: tuple[Dimension, ...]) -> None:
-        super().__init__(f"this tenant's memories are read with these dimensions named: {', '.join(missing)}")
+        super().__init__(f"memory unavailable: {', '.join(missing)}")
         self.missing = missing
 
 

@@ -15,6 +15,9 @@ OVER_QUOTA = "afterturn_recall_over_quota"
 EVENTS = "afterturn_recall_events"
 EVENTS_WAITING = "afterturn_recall_events_waiting"
 AWAY = "afterturn_recall_away"
+BUSY = "afterturn_recall_busy"
+IN_FLIGHT = "afterturn_recall_in_flight"
+KEYS_STALE = "afterturn_recall_keys_stale"
 
 Ending = Literal["sent", "dropped"]
 """What became of a memory event: Kafka has it, or it was dropped."""
@@ -40,6 +43,11 @@ class RecallMetrics:
         self.over_quota = Counter(OVER_QUOTA, "Requests refused for being over the quota", registry=registry)
         self._events = Counter(EVENTS, "Memory events, by what became of them", ["ending"], registry=registry)
         self.events_waiting = Gauge(EVENTS_WAITING, "Memory events that wait for Kafka", registry=registry)
+        self.busy = Counter(BUSY, "Requests refused since too many waited already", registry=registry)
+        self.in_flight = Gauge(IN_FLIGHT, "Requests that are worked on", registry=registry)
+        self._keys_stale = Gauge(
+            KEYS_STALE, "1 while the file of API keys can't be read and the last good keys hold", registry=registry
+        )
         self._away = Gauge(AWAY, "1 while this is missing", ["dependency"], registry=registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -59,3 +67,7 @@ class RecallMetrics:
     def away(self, dependency: str, *, missing: bool) -> None:
         """A dependency went missing or came back."""
         self._away.labels(dependency).set(missing)
+
+    def keys_stale(self, stale: bool) -> None:
+        """The file of keys can't be read, or can be again."""
+        self._keys_stale.set(stale)

@@ -11,6 +11,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from afterturn.consumers.recall.access.gate import Gate, open_gate
+from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.announcing import EventQueue
 from afterturn.consumers.recall.engine import Recall, Seams
 from afterturn.consumers.recall.health import Health
@@ -33,17 +35,26 @@ _LOG = logging.getLogger("afterturn.recall")
 
 
 async def serve_recall(
-    service: ServiceSettings, kafka: KafkaSettings, store: StoreSettings, settings: RecallSettings, stop: asyncio.Event
+    service: ServiceSettings,
+    kafka: KafkaSettings,
+    store: StoreSettings,
+    settings: RecallSettings,
+    stop: asyncio.Event,
+    access: AccessSettings | None = None,
 ) -> None:
     """Serve recall until ``stop`` is set; then what is being answered is finished, and events are sent.
+
+    Without ``access``, or where it names no keys, there is no authentication.
 
     Raises:
         Stop: the configuration, the collection or a topic is not what this service can go on with.
     """
-    require_loopback(settings.host)
     metrics = RecallMetrics(CollectorRegistry())
-    desk = Desk(settings, metrics, Health(metrics))
     async with AsyncExitStack() as resources:
+        gate = Gate() if access is None else open_gate(access, resources, metrics.keys_stale)
+        if gate.open:
+            require_loopback(settings.host)
+        desk = Desk(settings, metrics, Health(metrics), gate)
         resources.enter_context(_rare_collections())
         parts = _Parts(service, kafka, store, desk, resources)
         async with serving(create_app(desk), settings.host, settings.port) as port:

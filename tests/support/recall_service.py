@@ -11,6 +11,7 @@ import httpx
 
 from afterturn.consumers.dev.broker import free_port
 from afterturn.consumers.preparing import prepare
+from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.server import serve_recall
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.store.settings import StoreSettings
@@ -53,7 +54,9 @@ async def prepared(environment: Mapping[str, str]) -> None:
 
 
 @asynccontextmanager
-async def served(environment: Mapping[str, str], **settings: object) -> AsyncIterator[Served]:
+async def served(
+    environment: Mapping[str, str], access: AccessSettings | None = None, **settings: object
+) -> AsyncIterator[Served]:
     """The service in this environment, as soon as it answers; it ends in order."""
     port, stop = free_port(), asyncio.Event()
     running = serve_recall(
@@ -62,6 +65,7 @@ async def served(environment: Mapping[str, str], **settings: object) -> AsyncIte
         StoreSettings(url=environment["QDRANT_URL"], timeout=2),
         RecallSettings.model_validate({"port": port, "watch_seconds": 0.5} | settings),
         stop,
+        access,
     )
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
         service = Served(client, asyncio.create_task(running), stop)

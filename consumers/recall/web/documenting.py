@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from afterturn.consumers.recall.web.requests import TENANT_HEADER
+from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.query import Accepted, Answer, Query
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.types import Identifier
 
-TENANT_HEADER = "Afterturn-Tenant"
 _TENANT = TENANT_HEADER.lower().encode()
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
-_TOO_LARGE, _MEDIA_TYPE, _BAD, _MISDIRECTED = 413, 415, 400, 421
+_TOO_LARGE, _MEDIA_TYPE, _BAD, _SLOW, _MISDIRECTED = 413, 415, 400, 408, 421
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _HEARD_OUT = 4
 """Up to so many times the limit a body is read to its end: who still sends when we close never sees the answer."""
@@ -36,18 +37,17 @@ def require_local_host(request: Request) -> None:
         raise HTTPException(_MISDIRECTED, "this service answers to localhost only")
 
 
-def tenant_of(request: Request) -> str:
-    """The tenant the header names, in UTF-8.
+def tenant_named(request: Request) -> str | None:
+    """The tenant the header names, in UTF-8; None where there is no such header.
 
     Raises:
-        HTTPException: the request was meant for another host.
-        ContractError: there is no such header, or several, or its value is no identifier.
+        ContractError: there are several, or its value is no identifier.
     """
-    require_local_host(request)
     values = [value for name, value in request.scope["headers"] if name == _TENANT]
-    if len(values) != 1:
-        problem = "is missing: it names the tenant" if not values else "must be there once"
-        raise ContractError("headers", TENANT_HEADER, problem)
+    if not values:
+        return None
+    if len(values) > 1:
+        raise ContractError("headers", TENANT_HEADER, "must be there once")
     try:
         return _IDENTIFIER.validate_python(values[0].decode())
     except UnicodeDecodeError:
@@ -56,12 +56,20 @@ def tenant_of(request: Request) -> str:
         raise ContractError("headers", TENANT_HEADER, from_pydantic(error).problem) from None
 
 
-async def body_of(request: Request, limit: int) -> bytes:
-    """The body, of at most ``limit`` bytes; of what is larger nothing is kept.
+async def body_of(request: Request, limit: int, seconds: float) -> bytes:
+    """The body, of at most ``limit`` bytes, within so many seconds; of what is larger nothing is kept.
 
     Raises:
-        HTTPException: 413, or 415 for a body that is compressed or not JSON.
+        HTTPException: 413, 408 for one that doesn't come, or 415 for one that is compressed or not JSON.
     """
+    try:
+        async with asyncio.timeout(seconds):
+            return await _body(request, limit)
+    except TimeoutError:
+        raise HTTPException(_SLOW, f"the body did not come within {seconds:g} s", {"connection": "close"}) from None
+
+
+async def _body(request: Request, limit: int) -> bytes:
     _require_plain_json(request)
     refusal = HTTPException(_TOO_LARGE, f"the body may have {limit} bytes at most", {"connection": "close"})
     length = request.headers.get("content-length", "")

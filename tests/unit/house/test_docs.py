@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings
 from typer.main import get_command
 
 from afterturn.consumers.cli.app import app
+from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.recorder.service import RecorderSettings
 from afterturn.consumers.settings import ServiceSettings
@@ -22,10 +23,11 @@ from afterturn.streams.settings import KafkaSettings
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SETTINGS: tuple[type[BaseSettings], ...] = (
-    KafkaSettings, StoreSettings, ServiceSettings, RecorderSettings, RecallSettings, OpenAISettings,
+    KafkaSettings, StoreSettings, ServiceSettings, RecorderSettings, RecallSettings, AccessSettings, OpenAISettings,
 )  # fmt: skip
 OTHERS = {
     "AFTERTURN_RECALL_URL",
+    "AFTERTURN_API_KEY",
     "AFTERTURN_LOG_LEVEL",
     "AFTERTURN_MINILM",
     "AFTERTURN_REQUIRE_REAL_KAFKA",

@@ -1,0 +1,108 @@
+"""The desk: whose a request is, whether it may, and what answers it, as far as that is there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+
+from afterturn.consumers.recall.access.gate import Gate
+from afterturn.consumers.recall.access.principals import Principal, Right
+from afterturn.consumers.recall.engine import Recall
+from afterturn.consumers.recall.health import Health
+from afterturn.consumers.recall.metrics import RecallMetrics
+from afterturn.consumers.recall.settings import RecallSettings
+from afterturn.consumers.recall.web.answers import NotReady
+from afterturn.consumers.recall.web.requests import body_of, require_local_host, tenant_named
+from afterturn.consumers.recall.web.slots import Slots
+from afterturn.streams.errors import QuotaExceeded
+from afterturn.streams.publisher import TurnPublisher
+from afterturn.streams.quota import Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and for which tenant."""
+
+    principal: Principal
+    tenant: str
+
+
+class Desk:
+    """What answers requests, as far as it is there: parts come when what they stand on can be reached."""
+
+    def __init__(
+        self, settings: RecallSettings, metrics: RecallMetrics, health: Health, gate: Gate | None = None
+    ) -> None:
+        self.settings = settings
+        self.metrics = metrics
+        self.health = health
+        self.slots = Slots(settings.concurrency, settings.queue, metrics)
+        self._gate = gate or Gate()
+        self._buckets = None if settings.quota is None else Buckets(settings.quota)
+        self.recall: Recall | None = None
+        self.publisher: TurnPublisher | None = None
+
+    async def admit(self, request: Request, right: Right) -> Caller:
+        """Who asks, for which tenant, if they may now.
+
+        Raises:
+            HTTPException: the request was meant for another host.
+            Unauthenticated, Forbidden: they are not known, or may not.
+            ContractError: no tenant is named, or no name.
+            QuotaExceeded: the principal is over its quota.
+            Retry: who they are can't be found out now.
+        """
+        principal = await self._known(request, right)
+        tenant = principal.tenant(tenant_named(request))
+        self._within_quota(principal.id or tenant)
+        return Caller(principal, tenant)
+
+    async def admit_operator(self, request: Request, right: Right) -> Principal:
+        """Who asks about all of their tenants, if they may now. Raises as ``admit`` does."""
+        principal = await self._known(request, right)
+        self._within_quota(principal.id)
+        return principal
+
+    async def body(self, request: Request) -> bytes:
+        """The body, within the limits.
+
+        Raises:
+            HTTPException: it is too large, too slow, compressed, or no JSON.
+        """
+        return await body_of(request, self.settings.max_body, self.settings.body_timeout)
+
+    def answering(self) -> Recall:
+        """What answers queries.
+
+        Raises:
+            NotReady: it isn't there yet.
+        """
+        if self.recall is None:
+            raise NotReady(self.health.missing)
+        return self.recall
+
+    def publishing(self) -> TurnPublisher:
+        """What puts commands on the turn log.
+
+        Raises:
+            NotReady: it isn't there yet.
+        """
+        if self.publisher is None:
+            raise NotReady(self.health.missing)
+        return self.publisher
+
+    async def _known(self, request: Request, right: Right) -> Principal:
+        if self._gate.open:
+            require_local_host(request)
+        principal = await self._gate.principal(request.headers.getlist("authorization"), datetime.now(UTC))
+        principal.require(right)
+        return principal
+
+    def _within_quota(self, who: str) -> None:
+        wait = 0.0 if self._buckets is None else self._buckets.take(who, time.monotonic())
+        if wait:
+            self.metrics.over_quota.inc()
+            raise QuotaExceeded(wait)

@@ -1,0 +1,79 @@
+"""``afterturn keys``: a key is shown once, its file never holds it, and what is wrong is named."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from afterturn.consumers.cli.app import app
+from afterturn.consumers.recall.access.keyring import load
+from afterturn.consumers.recall.access.keys import identify
+from afterturn.consumers.recall.access.principals import Unauthenticated
+from afterturn.schemas.errors import ContractError
+
+NOW = datetime.now(UTC)
+
+
+def run(path: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(app, ["keys", arguments[0], "--file", str(path), *arguments[1:]], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(path: Path, *arguments: str) -> ContractError:
+    with pytest.raises(ContractError) as raised:
+        run(path, *arguments)
+    return raised.value
+
+
+def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    scoped = ("--scope", "user=ada", "--right", "read", "--expires", "90d", "--name", "the agent")
+    made = orjson.loads(run(path, "create", "--tenant", "acme", *scoped, "--json"))
+    key = made["key"]
+    plain = run(path, "create", "--all-tenants").strip()
+    keys = load(path).by_id()
+    assert identify(keys, key, NOW).scope.user == "ada"
+    assert identify(keys, plain, NOW).tenants is None
+    with pytest.raises(Unauthenticated):
+        identify(keys, key, NOW + timedelta(days=91))
+    listed = run(path, "list") + run(path, "list", "--json") + path.read_text()
+    assert "the agent" in listed
+    for secret in (key, plain):
+        assert secret.split("_", 2)[2] not in listed
+    run(path, "revoke", made["id"])
+    with pytest.raises(Unauthenticated):
+        identify(load(path).by_id(), key, NOW)
+    assert identify(load(path).by_id(), plain, NOW).rights == {"read", "write"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("create",), "--tenant"),
+        (("create", "--tenant", "a", "--all-tenants"), "--tenant"),
+        (("create", "--tenant", ""), "--tenant"),
+        (("create", "--tenant", "a", "--right", "boss"), "--right"),
+        (("create", "--tenant", "a", "--scope", "user"), "--scope"),
+        (("create", "--tenant", "a", "--scope", "team=x"), "--scope"),
+        (("create", "--tenant", "a", "--expires", "soon"), "--expires"),
+        (("create", "--tenant", "a", "--expires", "2001-01-01"), "--expires"),
+        (("create", "--tenant", "a", "--expires", "-7d"), "--expires"),
+        (("revoke", "unknown"), "ID"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(tmp_path: Path, arguments: tuple[str, ...], place: str) -> None:
+    path = tmp_path / "keys.json"
+    assert refused(path, *arguments).place == place
+    assert not path.exists()
+
+
+def test_a_file_that_is_none_of_keys_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text("{")
+    assert refused(path, "create", "--tenant", "a").place == "--file"
+    assert path.read_text() == "{"
