@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection
@@ -82,7 +83,7 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
         ContractError: it refuses the question.
     """
     try:
-        headers = {b"Afterturn-Tenant": tenant.encode()}
+        headers = {b"Afterturn-Tenant": tenant.encode(), **_credential()}
         response = client.post(f"{url}/v1/recall", headers=headers, content=orjson.dumps(body))
     except httpx.LocalProtocolError:
         raise ContractError("invalid", "TENANT", "must not hold control characters, or begin or end blank") from None
@@ -101,6 +102,12 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
     if response.status_code >= 500:
         raise Retry(f"The recall service at {url} can't answer: {problem}", dependency="recall")
     raise ContractError("invalid", place, problem)
+
+
+def _credential() -> dict[bytes, bytes]:
+    """The caller's API key or token, where the environment holds one: on a command line others could read it."""
+    key = os.environ.get("AFTERTURN_API_KEY", "").strip()
+    return {b"Authorization": f"Bearer {key}".encode()} if key else {}
 
 
 def show(question: str, answer: Answer, rows: int | None = None, evidence: Collection[str] = ()) -> None:
