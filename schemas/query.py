@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from afterturn.schemas.errors import ContractError
+from afterturn.schemas.conditions import Where
 from afterturn.schemas.parts import Identifiers, Source
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role
 from afterturn.schemas.types import Content, Identifier, Model, Share, Tags, Time, as_tuple
+from afterturn.schemas.when import When
 
-_RELATIVE = re.compile(r"-([0-9]{1,6})([mhd])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 MAX_TEXT = 100_000
 
-
-def resolve_time(text: str, now: datetime) -> datetime:
-    """An RFC 3339 time, or one relative to ``now`` (``-7d``, ``-3h``, ``-20m``), in UTC.
-
-    Raises:
-        ContractError: where it is neither, or lies before year 1.
-    """
-    found = _RELATIVE.fullmatch(text)
-    try:
-        if found:
-            return now - timedelta(**{_UNITS[found[2]]: int(found[1])})
-        if not re.match(r"\d{4}-\d\d-\d\d", text):
-            raise ValueError(text)
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ContractError("invalid", "time", "must be an RFC 3339 time or a relative one as -7d, -3h, -20m") from None
-
-
-def _checked_when(text: str) -> str:
-    try:
-        resolve_time(text, datetime(2026, 1, 1, tzinfo=UTC))
-    except ContractError as fault:
-        raise ValueError(fault.problem) from None
-    return text
-
-
-When = Annotated[str, Field(max_length=64), AfterValidator(_checked_when)]
 Kinds = Annotated[tuple[Kind, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
 Roles = Annotated[tuple[Role, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
 Ids = Annotated[tuple[str, ...], Field(fail_fast=True, max_length=10_000), BeforeValidator(as_tuple)]
@@ -73,6 +42,7 @@ class Query(Model):
     as_of: Time | None = None
     min_importance: Share | None = None
     min_confidence: Share | None = None
+    filter: Where | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
     max_tokens: Annotated[int, Field(ge=0, le=100_000)] = 2_000
     seen: Ids = ()

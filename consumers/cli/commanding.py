@@ -24,8 +24,8 @@ from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.events import MemoryEvent, Skipped
 from afterturn.schemas.ids import MAX_REV
 from afterturn.schemas.points import TenantState
-from afterturn.schemas.query import resolve_time
 from afterturn.schemas.token import Token
+from afterturn.schemas.when import resolve_time
 from afterturn.streams.topics import TopicNames
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from afterturn.consumers.cli.running import EXIT_STOP, err, log_to_stderr, tell
 from afterturn.consumers.cli.wording import counted
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.schemas.errors import ContractError, Reason
-from afterturn.schemas.query import resolve_time
+from afterturn.schemas.when import resolve_time
 from afterturn.streams.dead_letters import Letter, LetterId, Wanted
 from afterturn.streams.errors import DeadLetter, Recoverable
 from afterturn.streams.kafka import KafkaSettings

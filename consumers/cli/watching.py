@@ -19,7 +19,7 @@ from afterturn.consumers.cli.wording import counted, printable
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import MemoryEvent, Recalled, Skipped, UnknownEvent
-from afterturn.schemas.query import resolve_time
+from afterturn.schemas.when import resolve_time
 from afterturn.streams.kafka import KafkaSettings
 from afterturn.streams.subscriber import MemoryEventSubscriber, Received, Since
 from afterturn.streams.topics import TopicNames

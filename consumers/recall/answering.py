@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,10 +14,13 @@ from afterturn.consumers.recall.ranking.candidates import time_order
 from afterturn.consumers.recall.ranking.pool import Payload, Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked
+from afterturn.consumers.store.narrowing import narrowing
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.budget import tokens_of
+from afterturn.schemas.conditions import Condition
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, ScoreParts, resolve_time
+from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, ScoreParts
+from afterturn.schemas.when import resolve_time
 
 _FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour")
 _INSTANT = timedelta(microseconds=1)
@@ -24,7 +28,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def search_of(tenant: str, query: Query, now: datetime) -> Search:
-    """What a query restricts, with every relative time taken from ``now``.
+    """What a query restricts, with every relative time taken from ``now``, those of ``filter`` from ``as_of``.
 
     ``as_of`` asks for what was known then: nothing that happened later, nothing that had expired.
 
@@ -50,7 +54,15 @@ def search_of(tenant: str, query: Query, now: datetime) -> Search:
         min_importance=query.min_importance,
         min_confidence=query.min_confidence,
         as_of=query.as_of or now,
+        where=None if query.filter is None else _where(query.filter, query.as_of or now),
     )
+
+
+def _where(condition: Condition, at: datetime) -> dict[str, Any]:
+    try:
+        return narrowing(condition, at)
+    except ContractError as error:
+        raise ContractError(error.reason, "filter", error.problem) from None
 
 
 def _time(name: str, text: str | None, now: datetime) -> datetime | None:

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     )
 
 _KEYWORDS = (
-    "point", "status", "kind", "type", "thread", "author", "role", "tags",
-    "scope.workspace", "scope.route", "scope.user", "scope.agent",
+    "point", "status", "kind", "type", "thread", "turn_id", "author", "role", "tags", "collection", "key",
+    "scope.workspace", "scope.route", "scope.user", "scope.agent", "entities[].id", "entities[].type",
+    "source.type", "source.id",
 )  # fmt: skip
-_RANGES = ("rev", "born", "evict_key", "position")
-_FLOATS = ("importance", "confidence")
-_TIMES = ("occurred_at", "expires_at")
+_RANGES = ("rev", "born", "evict_key", "position", "level", "reinforce_count")
+_FLOATS = ("importance", "confidence", "trust")
+_TIMES = (
+    "occurred_at", "recorded_at", "effective_at", "expires_at", "valid_from", "valid_to", "invalidated_at",
+)  # fmt: skip
 _IDS = ("source_ids", "derived_from")
 _RANGED = {"type": "integer", "lookup": False, "range": True, "enable_hnsw": False}
 

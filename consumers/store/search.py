@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from afterturn.schemas.parts import Status
 from afterturn.schemas.scope import Scope
@@ -25,7 +25,8 @@ class Search:
     """Which memories a question may find. None doesn't restrict; an empty tuple matches nothing.
 
     ``until`` is exclusive. ``scope`` are the pairs of ``Scope.pairs()``: a named dimension must be equal. ``as_of``
-    leaves out what had expired then. ``statuses`` are those a reader may see.
+    leaves out what had expired or did not hold then. ``where`` is a further condition, as ``narrowing`` makes it.
+    ``statuses`` are those a reader may see.
     """
 
     tenant: str
@@ -43,4 +44,5 @@ class Search:
     min_importance: float | None = None
     min_confidence: float | None = None
     as_of: datetime | None = None
+    where: dict[str, Any] | None = None
     statuses: tuple[Status, ...] = ("active",)

@@ -210,6 +210,12 @@ OF_ALL: dict[str, str] = {
 }
 
 OF_ONE: dict[str, str] = {
+    "Condition.and": "All of these hold.",
+    "Condition.field": "The field of the memory that is compared.",
+    "Condition.not": "This does not hold.",
+    "Condition.op": "How it is compared; which operators a field takes depends on what it holds.",
+    "Condition.or": "At least one of these holds.",
+    "Condition.value": "What it is compared with: one value, a list for in, not_in and contains, two for between.",
     "Accepted.status": "The write was put on the turn log; it is not stored yet.",
     "Answer.text": "One text for the prompt: the memories shown, in time order under date headers.",
     "Checkpoint.key": "The key of the last record folded in.",
@@ -226,7 +232,8 @@ OF_ONE: dict[str, str] = {
     "KeyState.version": "The publisher's version of it.",
     "Pin.pinned": "Whether to pin or to release.",
     "Pinned.pinned": "Memories that were pinned.",
-    "Query.as_of": "What was recorded and held at this time.",
+    "Query.as_of": "The instant everything is judged at: what had happened by then, held and had not expired.",
+    "Query.filter": "A condition on the fields of memories, beside everything else the query asks for.",
     "Query.since": "Not before this time: RFC 3339, or relative as -7d, -3h, -20m.",
     "Query.text": "What is asked, in plain words.",
     "Query.until": "Before this time: RFC 3339, or relative as -7d, -3h, -20m.",

@@ -20,6 +20,7 @@ from afterturn.schemas.points import Checkpoint, Memory, Receipt, StoredPoint, T
 from afterturn.schemas.query import Query
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.types import MAX_INT64, Content, Identifier, JsonObject, Tag, Time, Uuid, is_blank
+from support.condition_values import conditions
 
 M = TypeVar("M", bound=BaseModel)
 _VISIBLE = st.characters(exclude_categories=("Cc", "Cs"))
@@ -115,7 +116,7 @@ def checkpoints() -> SearchStrategy[Checkpoint]:
 
 def queries() -> SearchStrategy[Query]:
     """Queries."""
-    return of(Query, since=_WHEN, until=_WHEN)
+    return of(Query, since=_WHEN, until=_WHEN, filter=st.none() | conditions())
 
 
 def attributes() -> SearchStrategy[Attributes]:

@@ -12,9 +12,9 @@ from support.strategies import contents, turns
 from afterturn.schemas.commands import Forget, TurnCompleted
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.parts import Filter, Message, SummaryData
-from afterturn.schemas.query import resolve_time
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.types import clean_text, is_blank
+from afterturn.schemas.when import resolve_time
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

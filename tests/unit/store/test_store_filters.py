@@ -9,11 +9,22 @@ import pytest
 from qdrant_client import models
 
 from afterturn.consumers.store import filters, schema
+from afterturn.consumers.store.narrowing import narrowing
 from afterturn.consumers.store.search import Search, Window
+from afterturn.schemas.conditions import FIELDS, Condition, FieldName
 from afterturn.schemas.parts import Filter
 from afterturn.schemas.scope import Scope
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def exists(name: FieldName) -> dict[str, object]:
+    """A condition on a field of any sort."""
+    if FIELDS[name].default is None:
+        return {"field": name, "op": "exists", "value": True}
+    return {"field": name, "op": "eq", "value": FIELDS[name].default}
+
+
 SCOPE = Scope(workspace="w", user="u")
 EVERYTHING = Search(
     tenant="t",
@@ -31,6 +42,7 @@ EVERYTHING = Search(
     min_importance=0.5,
     min_confidence=0.5,
     as_of=AT,
+    where=narrowing(Condition.model_validate({"and": [*map(exists, FIELDS)]}), AT),
 )
 SELECTED = Filter(
     scope=SCOPE, threads=("x",), tags_any=("a",), kinds=("semantic",), authors=("Ann",), since=AT, until=AT
