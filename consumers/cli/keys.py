@@ -20,7 +20,7 @@ from afterturn.consumers.recall.access.keyring import load, save
 from afterturn.consumers.recall.access.keys import KeyFile, KeyRecord, new_secret
 from afterturn.consumers.recall.access.principals import RIGHTS
 from afterturn.schemas.errors import ContractError, from_pydantic
-from afterturn.schemas.query import resolve_time
+from afterturn.schemas.when import resolve_time
 
 keys = typer.Typer(cls=PlainGroup, help="Make, list and revoke API keys of the recall service.", no_args_is_help=True)
 KeysFile = Annotated[
