@@ -100,6 +100,13 @@ def digest_of(parts: Sequence[object]) -> str:
     return hashlib.blake2b(orjson.dumps(list(parts)), digest_size=16).hexdigest()
 
 
+def content_digest(command: Command) -> str:
+    """What tells a repeated command from another one under the same key."""
+    if isinstance(command, TurnCompleted):
+        return digest_of([[m.role, m.author, m.content] for m in command.messages])
+    return digest_of([command.TYPE, command.model_dump(mode="json", exclude_none=True)])
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _thread_id(tenant: str, pairs: tuple[tuple[str, str], ...], thread: str) -> str:
     return point_id("thread", tenant, [pairs, thread], 0)

@@ -19,7 +19,8 @@ from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings, require_loopback
 from afterturn.consumers.recall.watching import Watch
-from afterturn.consumers.recall.web.app import Desk, create_app
+from afterturn.consumers.recall.web.app import create_app
+from afterturn.consumers.recall.web.desk import Desk, Records
 from afterturn.consumers.serving import serving
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.answers import AnswerStore
@@ -151,6 +152,7 @@ class _Parts:
         )
         seams = Seams(store, embedder, fold, self._events.announce, watch.heals, self._desk.metrics)
         self._desk.recall = Recall(seams, settings)
+        self._desk.records = Records.of(client, store, fold, settings)
         health.here("qdrant")
         health.here("collection")
         await watch.run()

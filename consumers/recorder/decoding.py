@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from afterturn.schemas.codec import Attributes, decode_command
-from afterturn.schemas.commands import Collect, Command, TurnCompleted
+from afterturn.schemas.commands import Collect, Command
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.ids import command_key, digest_of, memory_id, rev_of
+from afterturn.schemas.ids import command_key, content_digest, memory_id, rev_of
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.records import Record
@@ -77,7 +77,7 @@ def decode(record: Record, fold: FoldSettings) -> Arrival | Rejected:
         return Rejected(record, rev, at, fault)
     key = command_key(command, attributes.source, attributes.id)
     tenant = "" if isinstance(command, Collect) else command.tenant
-    arrival = Arrival(record, attributes, command, rev, at, key, memory_id(tenant, key, 0), digest(command))
+    arrival = Arrival(record, attributes, command, rev, at, key, memory_id(tenant, key, 0), content_digest(command))
     fault_ = misrouted(record, command, fold)
     return Rejected(record, rev, at, fault_, arrival) if fault_ else arrival
 
@@ -102,10 +102,3 @@ def misrouted(record: Record, command: Command, fold: FoldSettings) -> ContractE
             f"{home}; set the publisher's partitioner (docs/contracts)",
         )
     return None
-
-
-def digest(command: Command) -> str:
-    """What tells a repeated command from another one under the same key."""
-    if isinstance(command, TurnCompleted):
-        return digest_of([[m.role, m.author, m.content] for m in command.messages])
-    return digest_of([command.TYPE, command.model_dump(mode="json", exclude_none=True)])

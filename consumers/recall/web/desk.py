@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,9 +17,16 @@ from afterturn.consumers.recall.engine import Recall
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings
+from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.recall.web.answers import NotReady
 from afterturn.consumers.recall.web.requests import body_of, require_local_host, tenant_named
 from afterturn.consumers.recall.web.slots import Slots
+from afterturn.consumers.recall.writes import Writes
+from afterturn.consumers.store.answers import AnswerStore
+from afterturn.consumers.store.browse import BrowseStore
+from afterturn.consumers.store.client import StoreClient
+from afterturn.consumers.store.select import SelectStore
+from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import QuotaExceeded
 from afterturn.streams.publisher import TurnPublisher
 from afterturn.streams.quota import Buckets
@@ -28,6 +38,23 @@ class Caller:
 
     principal: Principal
     tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What tells of single memories, tenants and writes, once the store is there."""
+
+    browse: BrowseStore
+    select: SelectStore
+    states: TenantStates
+    writes: Writes
+    fold: FoldSettings
+
+    @classmethod
+    def of(cls, client: StoreClient, store: AnswerStore, fold: FoldSettings, settings: RecallSettings) -> Records:
+        """Those of an open store."""
+        states = TenantStates(store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
+        return cls(BrowseStore(client), SelectStore(client), states, Writes(store, fold), fold)
 
 
 class Desk:
@@ -44,6 +71,8 @@ class Desk:
         self._buckets = None if settings.quota is None else Buckets(settings.quota)
         self.recall: Recall | None = None
         self.publisher: TurnPublisher | None = None
+        self.records: Records | None = None
+        self._may_wait = settings.concurrency + settings.queue
 
     async def admit(self, request: Request, right: Right) -> Caller:
         """Who asks, for which tenant, if they may now.
@@ -83,6 +112,25 @@ class Desk:
         if self.recall is None:
             raise NotReady(self.health.missing)
         return self.recall
+
+    def reading(self) -> Records:
+        """What tells of memories and writes.
+
+        Raises:
+            NotReady: it isn't there yet.
+        """
+        if self.records is None:
+            raise NotReady(self.health.missing)
+        return self.records
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[float]:
+        """Wait for something outside of the slots; gives how long that may be: no time where too many wait already."""
+        self._may_wait -= 1
+        try:
+            yield math.inf if self._may_wait >= 0 else 0.0
+        finally:
+            self._may_wait += 1
 
     def publishing(self) -> TurnPublisher:
         """What puts commands on the turn log.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from starlette.middleware.cors import CORSMiddleware
@@ -28,7 +29,7 @@ class Wrapped:
         self._app = app
         self._metrics = metrics
         self._exact = frozenset(route for route in routes if "{" not in route)
-        self._open = tuple((route.partition("{")[0], route) for route in routes if "{" in route)
+        self._open = tuple((_pattern(route), route) for route in dict.fromkeys(routes) if "{" in route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note its end."""
@@ -56,7 +57,12 @@ class Wrapped:
         """The route's own name: what a path holds beside it may name anyone."""
         if path in self._exact:
             return path
-        return next((route for begin, route in self._open if path.startswith(begin) and path != begin), "other")
+        return next((route for pattern, route in self._open if pattern.fullmatch(path)), "other")
+
+
+def _pattern(route: str) -> re.Pattern[str]:
+    """What paths of a route look like; a part named ``…:path`` may hold slashes."""
+    return re.compile(re.sub(r"\{\w+(:path)?\}", lambda found: ".+" if found[1] else "[^/]+", route), re.DOTALL)
 
 
 def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:

@@ -6,16 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
+from support.api import Keys, problem, ready
 from support.identity import AUDIENCE, ISSUER, identity_provider
 from support.log import until
 from support.recall_service import Served, served
 
-from afterturn.consumers.recall.access.keyring import save
-from afterturn.consumers.recall.access.keys import KeyFile, KeyRecord, new_secret
 from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.web.app import ROUTES
 from afterturn.streams.errors import BadSettings
@@ -26,25 +23,6 @@ TURN = {
     "occurred_at": "2026-03-01T12:00:00Z",
     "messages": [{"role": "user", "content": "I booked the train to Kyoto."}],
 }
-
-
-class Keys:
-    """A file of keys, and the keys themselves by name."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.records: list[KeyRecord] = []
-
-    def add(self, **fields: Any) -> dict[str, str]:
-        """A new key, as the header of a request."""
-        id_, key, hashed = new_secret()
-        usual: dict[str, Any] = {"id": id_, "sha256": hashed, "rights": ("read", "write"), "tenants": ("acme",)}
-        self.records.append(KeyRecord.model_validate(usual | fields))
-        self.save()
-        return {"authorization": f"Bearer {key}"}
-
-    def save(self) -> None:
-        save(self.path, KeyFile(keys=tuple(self.records)))
 
 
 @pytest.fixture
@@ -59,17 +37,6 @@ async def service(http_environment: dict[str, str], keys: Keys) -> AsyncIterator
     async with served(http_environment, AccessSettings(keys_file=keys.path)) as running:
         await until(lambda: ready(running), tick=0.05)
         yield running
-
-
-async def ready(service: Served) -> bool:
-    return not await service.missing()
-
-
-def problem(answer: httpx.Response, status: int) -> dict[str, str]:
-    assert answer.status_code == status, answer.text
-    found: dict[str, str] = answer.json()["error"]
-    assert set(found) == {"field", "problem"}
-    return found
 
 
 async def test_every_route_asks_who_it_is(service: Served, keys: Keys) -> None:

@@ -235,7 +235,7 @@ def test_a_turn_is_accepted_with_a_token(client: httpx.Client) -> None:
         assert accepted["event_id"]
         tokens.append(accepted["token"])
     assert tokens[0] != tokens[1]
-    assert tokens[0].split("-", 3)[3] == tokens[1].split("-", 3)[3]
+    assert tokens[0].split("-", 3)[3][:36] == tokens[1].split("-", 3)[3][:36]
 
 
 def test_the_document_describes_what_is_there(client: httpx.Client) -> None:
