@@ -12,6 +12,7 @@ from rich.text import Text
 from afterturn.consumers.cli import (
     asking,
     commanding,
+    comparing,
     dead_letters,
     developing,
     diagnosing,
@@ -61,6 +62,7 @@ for group in (
     topics,
     diagnosing,
     evaluating,
+    comparing,
 ):
     group.register(app)
 plain(app)

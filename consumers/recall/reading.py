@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 from afterturn.consumers.recall.answering import Selection, newest_first
 from afterturn.consumers.recall.choosing import Limits, places_to_read
@@ -13,9 +14,8 @@ from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
-from afterturn.consumers.store.answers import AnswerStore
-from afterturn.consumers.store.read import Arm
-from afterturn.consumers.store.search import Search
+from afterturn.consumers.store.read import Arm, Hit, SearchHits, SparseVector
+from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedder, Vector
@@ -32,10 +32,28 @@ MOST_CHARS = 10_000
 _LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
 
 
+class Memories(Protocol):
+    """What an answer is read from: ``AnswerStore``, or an exact store in memory that measures recipes."""
+
+    async def hits(
+        self, search: Search, dense: Sequence[float] | None, sparse: SparseVector | None, limit: int
+    ) -> SearchHits:
+        """What both arms find."""
+        ...
+
+    async def around(self, search: Search, places: Sequence[Window]) -> list[Hit]:
+        """The memories at these places."""
+        ...
+
+    async def newest(self, search: Search, limit: int) -> list[Hit]:
+        """What happened last."""
+        ...
+
+
 class Reader:
     """Reads and ranks. ``embed_timeout`` bounds how long the question's vector may take, in seconds."""
 
-    def __init__(self, store: AnswerStore, embedder: Embedder, recipe: Recipe, *, embed_timeout: float) -> None:
+    def __init__(self, store: Memories, embedder: Embedder, recipe: Recipe, *, embed_timeout: float) -> None:
         self._store = store
         self._embedder = embedder
         self._recipe = recipe
