@@ -89,6 +89,10 @@ class StoreClient:
         """
         return await self._on_points(operation, "POST", path, body, again=True)
 
+    async def ask(self, operation: str, path: str, body: object) -> Any:  # noqa: ANN401 - any JSON
+        """Send a read on the collection itself and return its result as JSON values. Raises as ``post`` does."""
+        return await self._result(operation, "POST", f"/collections/{self.alias}{path}", body, again=True)
+
     async def change(self, operation: str, method: str, path: str, body: object) -> None:
         """Send a write and return once it is applied and durable.
 
@@ -108,6 +112,9 @@ class StoreClient:
 
     async def _on_points(self, operation: str, method: str, path: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
         where = f"/collections/{self.alias}/points{path}"
+        return await self._result(operation, method, where, body, again=again)
+
+    async def _result(self, operation: str, method: str, where: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
         answer = await self._sent(operation, method, where, orjson.dumps(body), again=again)
         if "result" not in answer:
             raise foreign(operation)

@@ -16,6 +16,7 @@ SCOPE = tuple(f"scope.{dimension}" for dimension in DIMENSIONS)
 """A dimension is named as ``scope.user=ada``."""
 
 
+_DIGITS = 12
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -70,9 +71,31 @@ class Parameters:
         value = self.one(name)
         if value is None:
             return usual
-        if not (value.isascii() and value.isdecimal()) or not int(value[:20]):
+        if not (value.isascii() and value.isdecimal()) or not int(value[:_DIGITS]):
             raise ContractError("invalid", name, "must be a whole number of at least 1")
-        return min(int(value[:20]), most)
+        return min(int(value[:_DIGITS]), most)
+
+    def position(self, name: str) -> int:
+        """A whole number from 0, which it is without.
+
+        Raises:
+            ContractError: it is no such number.
+        """
+        value = self.one(name) or "0"
+        if not (value.isascii() and value.isdecimal()) or len(value) > _DIGITS:
+            raise ContractError("invalid", name, "must be a whole number from 0")
+        return int(value)
+
+    def share(self, name: str) -> float:
+        """A number that is to be a share; the contract says which are.
+
+        Raises:
+            ContractError: it is no number.
+        """
+        try:
+            return float(self.one(name) or "")
+        except ValueError:
+            raise ContractError("invalid", name, "must be a number from 0 to 1") from None
 
     def seconds(self, name: str, most: float) -> float:
         """A bounded time to wait; 0 without.

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER, require_dimensions, within
+from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.web.answers import json_answer
 from afterturn.consumers.recall.web.desk import Caller, Desk
 from afterturn.consumers.recall.web.parameters import Parameters
@@ -19,18 +19,13 @@ from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import Command
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.ids import point_id
-from afterturn.schemas.scope import Scope
-from afterturn.schemas.settings import TenantSettings
 from afterturn.schemas.types import Identifier, Model
 from afterturn.schemas.writes import WriteStatus
-from afterturn.streams.errors import Retry
 
 C = TypeVar("C", bound=Model)
 M = TypeVar("M", bound=Model)
 IDEMPOTENCY = "Idempotency-Key"
 _ID_CHARS = 256
-_SOON_S = 1.0
-"""How long a write waits for its tenant's settings at most: it does not hang on a slow store."""
 
 
 class ForTenant(Model):
@@ -62,29 +57,6 @@ def command_of(model: type[C], caller: Caller, fields: dict[str, object]) -> C:
     except ValidationError as error:
         fault = from_pydantic(error)
     raise fault
-
-
-async def scope_for(desk: Desk, caller: Caller, asked: Scope, place: str = "scope", *, strict: bool) -> Scope:
-    """The scope of a write: the caller's own, and what was asked beside it; whole, as the tenant's settings require.
-
-    ``strict``: where the settings can't be read nothing may go on. Else it goes on: the recorder checks them again.
-
-    Raises:
-        Forbidden: another value of a fixed dimension was asked.
-        ContractError: a dimension that the tenant requires is missing.
-        Retry: the settings can't be read.
-    """
-    scope = within(caller.principal.scope, asked, place)
-    try:
-        async with asyncio.timeout(desk.settings.answer_timeout if strict else _SOON_S):
-            state = await desk.reading().states.get(caller.tenant)
-    except (Retry, TimeoutError):
-        if strict:
-            raise
-        return scope
-    settings = state.settings if state else TenantSettings()
-    require_dimensions(scope, settings.required_scope, place)
-    return scope
 
 
 async def publish(

@@ -12,7 +12,8 @@ from starlette.responses import Response
 from afterturn.consumers.recall.web.answers import Missing, json_answer
 from afterturn.consumers.recall.web.desk import Caller, Desk
 from afterturn.consumers.recall.web.parameters import SCOPE, Parameters, is_id
-from afterturn.consumers.recall.web.publishing import ForTenant, body_for, command_of, publish, scope_for, wait_of
+from afterturn.consumers.recall.web.publishing import ForTenant, body_for, command_of, publish, wait_of
+from afterturn.consumers.recall.web.scoping import scope_for
 from afterturn.schemas.commands import Forget, Pin
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import MAX_REV

@@ -8,7 +8,8 @@ from starlette.responses import Response
 from afterturn.consumers.recall.web.answers import Missing, json_answer
 from afterturn.consumers.recall.web.desk import Desk
 from afterturn.consumers.recall.web.parameters import Parameters
-from afterturn.consumers.recall.web.publishing import body_for, command_of, publish, scope_for, wait_of
+from afterturn.consumers.recall.web.publishing import body_for, command_of, publish, wait_of
+from afterturn.consumers.recall.web.scoping import scope_for
 from afterturn.consumers.recall.writes import known_token
 from afterturn.schemas.commands import Configure, Erase, Remember, TurnCompleted
 from afterturn.schemas.parts import Source
