@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import monotonic
@@ -13,18 +15,20 @@ from pydantic import ValidationError
 from afterturn.schemas.codec import Attributes, encode
 from afterturn.schemas.commands import Collect, Command, TurnCompleted
 from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.events import MemoryEvent
 from afterturn.schemas.ids import receipt_id
 from afterturn.schemas.settings import Partitioner
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import is_blank
 from afterturn.streams.errors import QuotaExceeded, Retry, Unusable
-from afterturn.streams.kafka import KafkaSettings, OutRecord, Producer, start_when_available
+from afterturn.streams.kafka import KafkaSettings, OutRecord, Position, Producer, start_when_available
 from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import partition_for
 from afterturn.streams.quota import Buckets, Quota
 from afterturn.streams.topics import TopicNames
 
 DEFAULT_SOURCE = "agent"
+_LOG = logging.getLogger("afterturn.publisher")
 
 
 class TurnPublisher(Startable):
@@ -103,6 +107,17 @@ class TurnPublisher(Startable):
         receipt = receipt_id(command, self._source, attributes.id)
         return Token(self._epoch, position.partition, position.offset, receipt)
 
+    def announce(self, event: MemoryEvent) -> asyncio.Task[Position]:
+        """Put an event of the agent's own on the stream of memory events, in the background.
+
+        Nobody need await the task: where the broker is away the event is lost.
+        """
+        encoded = encode(event, Attributes(str(uuid4()), self._source, event.TYPE, datetime.now(UTC)))
+        record = OutRecord(self._topics.memory_events, encoded.key, encoded.value, encoded.headers)
+        sending = self._producer.send_nowait(record)
+        sending.add_done_callback(_heard)
+        return sending
+
     def _take(self, tenant: str) -> None:
         wait = 0.0 if self._quota is None else self._quota.take(tenant, monotonic())
         if wait:
@@ -111,6 +126,12 @@ class TurnPublisher(Startable):
     async def _connect(self) -> None:
         await self._producer.start()
         self._partitions = await self._producer.partitions(self._topics.turns)
+
+
+def _heard(sent: asyncio.Task[Position]) -> None:
+    """Take note of an error nobody waits for."""
+    if not sent.cancelled() and sent.exception() is not None:
+        _LOG.debug("an event was lost: %s", sent.exception())
 
 
 def refuse_blank(turn: TurnCompleted) -> None:

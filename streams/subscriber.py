@@ -17,10 +17,10 @@ from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import KafkaSettings, LogReader, start_when_available
 from afterturn.streams.lifetime import Startable
 from afterturn.streams.partitioner import partition_for
-from afterturn.streams.records import Record
+from afterturn.streams.records import Position, Record
 from afterturn.streams.topics import TopicNames
 
-Since = Literal["beginning", "now"] | datetime
+Since = Literal["beginning", "now"] | datetime | Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ class MemoryEventSubscriber(Startable):
     """Memory events as an async iterator and context manager; only what was committed is seen, in order per tenant.
 
     ``types`` (as ``memory.recorded``, with or without a version) and ``tenants`` select; ``since`` is ``"now"``,
-    ``"beginning"`` or a time. With ``follow=False`` the iteration ends at what was there when it began.
+    ``"beginning"``, a time, or the position of an event: what came after it in its partition, as far as the topic
+    holds it, and what comes from now on elsewhere. With ``follow=False`` the iteration ends at what was there when it
+    began.
     """
 
     def __init__(
@@ -123,14 +125,21 @@ class MemoryEventSubscriber(Startable):
     async def _begin(self, wanted: list[int]) -> dict[int, int]:
         if isinstance(self._since, str):
             return dict(self._ends) if self._since == "now" else await self._reader.beginning_offsets(wanted)
+        if isinstance(self._since, Position):
+            return await self._after(self._since)
         moment = max(0, int(as_utc(self._since).timestamp() * 1_000))
         found = await self._reader.offsets_for_times(dict.fromkeys(wanted, moment))
         return {p: self._ends[p] if offset is None else offset for p, offset in found.items()}
 
+    async def _after(self, last: Position) -> dict[int, int]:
+        begins = await self._reader.beginning_offsets(self._ends)
+        resumed = {p: min(max(begins[p], last.offset + 1), end) for p, end in self._ends.items() if p == last.partition}
+        return dict(self._ends) | resumed
+
 
 def _check(since: object) -> None:
-    if not isinstance(since, datetime) and since not in ("beginning", "now"):
-        raise ContractError("invalid", "since", 'must be "beginning", "now" or a time')
+    if not isinstance(since, datetime | Position) and since not in ("beginning", "now"):
+        raise ContractError("invalid", "since", 'must be "beginning", "now", a time or a position')
     try:
         if isinstance(since, datetime):
             as_utc(since)

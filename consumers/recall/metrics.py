@@ -18,6 +18,7 @@ AWAY = "afterturn_recall_away"
 BUSY = "afterturn_recall_busy"
 IN_FLIGHT = "afterturn_recall_in_flight"
 KEYS_STALE = "afterturn_recall_keys_stale"
+STREAMS = "afterturn_recall_event_streams"
 
 Ending = Literal["sent", "dropped"]
 """What became of a memory event: Kafka has it, or it was dropped."""
@@ -48,6 +49,7 @@ class RecallMetrics:
         self._keys_stale = Gauge(
             KEYS_STALE, "1 while the file of API keys can't be read and the last good keys hold", registry=registry
         )
+        self.streams = Gauge(STREAMS, "Event streams that are open", registry=registry)
         self._away = Gauge(AWAY, "1 while this is missing", ["dependency"], registry=registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:

@@ -15,6 +15,7 @@ from afterturn.consumers.recall.access.gate import Gate, open_gate
 from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.announcing import EventQueue
 from afterturn.consumers.recall.engine import Recall, Seams
+from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings, require_loopback
@@ -58,9 +59,13 @@ async def serve_recall(
         desk = Desk(settings, metrics, Health(metrics), gate)
         resources.enter_context(_rare_collections())
         parts = _Parts(service, kafka, store, desk, resources)
+        desk.following = Following(kafka, service.topics, service.partitioner, metrics, most=settings.streams)
         async with serving(create_app(desk), settings.host, settings.port) as port:
             _LOG.info("recall: listening on http://%s:%d", settings.host, port)
-            await _until(stop, desk.health.failed, parts.publishing(), parts.announcing(), parts.answering())
+            try:
+                await _until(stop, desk.health.failed, parts.publishing(), parts.announcing(), parts.answering())
+            finally:
+                desk.following.ending.set()
 
 
 async def _until(stop: asyncio.Event, failed: asyncio.Future[None], *parts: Coroutine[Any, Any, None]) -> None:

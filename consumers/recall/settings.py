@@ -47,6 +47,7 @@ class RecallSettings(BaseSettings):
     body_timeout: Positive = 10.0
     concurrency: int = Field(default=64, ge=1, le=10_000, description="requests worked on at a time")
     queue: int = Field(default=256, ge=0, le=100_000, description="requests that wait for their place at most")
+    streams: int = Field(default=100, ge=0, le=10_000, description="event streams open at a time")
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = ()
     max_body: int = Field(default=3_000_000, ge=1_000, le=100_000_000, description="bytes of a request's body")
     state_seconds: float = Field(default=1.0, ge=0, le=60, description="how long a tenant's state is remembered")

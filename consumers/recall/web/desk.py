@@ -14,6 +14,7 @@ from starlette.requests import Request
 from afterturn.consumers.recall.access.gate import Gate
 from afterturn.consumers.recall.access.principals import Principal, Right
 from afterturn.consumers.recall.engine import Recall
+from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings
@@ -72,6 +73,7 @@ class Desk:
         self.recall: Recall | None = None
         self.publisher: TurnPublisher | None = None
         self.records: Records | None = None
+        self.following: Following | None = None
         self._may_wait = settings.concurrency + settings.queue
 
     async def admit(self, request: Request, right: Right) -> Caller:
