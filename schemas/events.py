@@ -15,7 +15,7 @@ Operation = Literal[
 ]  # fmt: skip
 SkipReason = Literal[
     "duplicate", "conflict", "blank", "stale", "erased", "gone", "pin_limit", "off", "dead_letter", "unavailable",
-    "scope", "unknown", "unconfirmed",
+    "scope", "unknown", "unconfirmed", "refused",
 ]  # fmt: skip
 Milliseconds = Annotated[float, Field(ge=0)]
 

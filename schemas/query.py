@@ -24,7 +24,9 @@ FoundBy = Literal["vector", "keyword", "neighbour"]
 class Query(Model):
     """What is asked of recall. The tenant is never in it: it comes from the credential.
 
-    ``limit`` bounds the list of memories, ``max_tokens`` the text; ``until`` is exclusive.
+    ``limit`` bounds the list of memories, ``max_tokens`` the text; ``until`` is exclusive. ``after_wait`` is how many
+    seconds ``after`` is waited for, at most as long as the service waits in any case. With ``count`` the answer says
+    how many memories the query's filters leave.
     """
 
     text: Annotated[Content, Field(max_length=MAX_TEXT)] | None = None
@@ -47,6 +49,8 @@ class Query(Model):
     max_tokens: Annotated[int, Field(ge=0, le=100_000)] = 2_000
     seen: Ids = ()
     after: Annotated[str, Field(max_length=128)] | None = None
+    after_wait: Annotated[float, Field(ge=0, le=60)] | None = None
+    count: bool = False
     profile: Literal["recipe"] = "recipe"
     format: Literal["timeline"] = "timeline"
     explain: bool = False
@@ -92,6 +96,7 @@ class Answer(Model):
     text: str = ""
     tokens: int = 0
     degraded: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
+    available: int | None = None
     took_ms: float = 0.0
 
 

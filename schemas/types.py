@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+)
 
 MAX_JSON_BYTES = 16 * 1024
 MAX_JSON_DEPTH = 8
@@ -137,6 +146,7 @@ Identifier = Annotated[
     BeforeValidator(_identifier),
 ]
 """1 to 256 characters, NFC, no control characters, compared exactly; an integer is taken as its decimal text."""
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 
 Time = Annotated[datetime, Field(strict=False), BeforeValidator(_moment), AfterValidator(as_utc)]
 """An RFC 3339 time, kept in UTC; a naive one is UTC."""
@@ -162,6 +172,14 @@ Seconds = Annotated[int, Field(ge=0, le=MAX_SECONDS)]
 
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 """A point's id: a lower-case UUID."""
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a text is an identifier as it stands."""
+    try:
+        return _IDENTIFIER.validate_python(text) == text
+    except ValidationError:
+        return False
 
 
 def is_blank(text: str) -> bool:

@@ -62,13 +62,13 @@ class Arrivals:
         self._fold = fold
         self._seconds = seconds
 
-    async def wait(self, tenant: str, token: Token) -> bool:
+    async def wait(self, tenant: str, token: Token, seconds: float | None = None) -> bool:
         """Wait until every part of the command can be recalled; whether it came to that in time.
 
-        A store that is away is asked again, as long as there is time.
+        ``seconds`` shortens what is waited at most. A store that is away is asked again, as long as there is time.
         """
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds if seconds is None else min(seconds, self._seconds)):
                 await self._poll(tenant, token)
         except TimeoutError:
             return False

@@ -78,7 +78,7 @@ class Recall:
         started = time.perf_counter()
         search = search_of(tenant, query, now)
         token = None if query.after is None else token_of(tenant, query.after, self._seams.fold)
-        lacks = await self._behind(tenant, token)
+        lacks = await self._behind(tenant, token, query.after_wait)
         try:
             async with asyncio.timeout(self._timeout):
                 state = await self._states.get(tenant, fresh=token is not None)
@@ -91,12 +91,12 @@ class Recall:
         ms = (time.perf_counter() - started) * 1_000
         return self._told(tenant, replace(reply, lacks=(*lacks, *reply.lacks)), now, ms)
 
-    async def _behind(self, tenant: str, token: Token | None) -> tuple[str, ...]:
+    async def _behind(self, tenant: str, token: Token | None, seconds: float | None) -> tuple[str, ...]:
         """Wait for a token; what of the tenant's log the store doesn't hold yet."""
         lacks: tuple[str, ...] = ()
         if token is not None:
             with self._seams.metrics.after_seconds.time():
-                lacks = () if await self._arrivals.wait(tenant, token) else ("after",)
+                lacks = () if await self._arrivals.wait(tenant, token, seconds) else ("after",)
         heals = self._seams.heals(tenant_partition(tenant, self._seams.fold))
         return (*lacks, "healing") if heals else lacks
 
@@ -108,8 +108,19 @@ class Recall:
         if settings.phases is not None and settings.phases.recall == "off":
             return Reply(skipped="off")
         if query.text is None or is_blank(query.text):
-            return await self._reader.newest(search, query)
-        return await self._reader.ask(search, query, query.text, state.authors if state else ())
+            asking = self._reader.newest(search, query)
+        else:
+            asking = self._reader.ask(search, query, query.text, state.authors if state else ())
+        if not query.count:
+            return await asking
+        reply, available = await asyncio.gather(asking, self._counted(search))
+        return replace(reply, answer=reply.answer.model_copy(update={"available": available}))
+
+    async def _counted(self, search: Search) -> int | None:
+        try:
+            return await self._seams.store.count(search)
+        except Retry:
+            return None  # the answer is good without it
 
     def _told(self, tenant: str, reply: Reply, now: datetime, ms: float) -> Answer:
         """The answer, after it was counted and announced."""

@@ -55,6 +55,12 @@ class AnswerStore(ReadStore):
         answer = await self._client.post("reading the newest memories", "/query", body)
         return [Hit(point["id"], 0.0, point["payload"]) for point in answer["points"]]
 
+    async def count(self, search: Search) -> int:
+        """How many memories the search may see."""
+        body = {"filter": filters.all_of(*filters.searched(search)), "exact": True}
+        answer = await self._client.post("counting memories", "/count", body)
+        return int(answer["count"])
+
     async def checkpoints(self, partitions: Iterable[int]) -> dict[int, Checkpoint]:
         """The checkpoints of those of these partitions that have one, by partition; one read."""
         ids = [checkpoint_id(partition) for partition in partitions]
