@@ -10,6 +10,8 @@ import orjson
 import pytest
 from support.recalls import RecallProcess
 
+from afterturn.consumers.recall.web.app import ROUTES
+
 URL = {"recall": "/v1/recall", "turns": "/v1/turns"}
 TENANT = {"Afterturn-Tenant": "acme"}
 JSON = {"content-type": "application/json"}
@@ -240,10 +242,12 @@ def test_a_turn_is_accepted_with_a_token(client: httpx.Client) -> None:
 
 def test_the_document_describes_what_is_there(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
-    assert set(document["paths"]) == {"/v1/recall", "/v1/turns", "/health/live", "/health/ready", "/metrics"}
+    described = {(method.upper(), path) for path, found in document["paths"].items() for method in found}
+    served = {(method, path.replace(":path", "")) for method, path, _ in ROUTES}
+    assert described == served | {("GET", path) for path in ("/health/live", "/health/ready", "/metrics")}
     schemas = document["components"]["schemas"]
-    assert {"Query", "Answer", "TurnCompleted", "Accepted", "Problem"} <= set(schemas)
-    assert "tenant" not in schemas["TurnCompleted"]["required"]
+    assert {"Query", "Answer", "TurnOverHttp", "WriteStatus", "Problem"} <= set(schemas)
+    assert "tenant" not in schemas["TurnOverHttp"]["required"]
     for path in URL.values():
         body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         assert client.post(path, json=body["example"]).is_success
