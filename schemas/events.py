@@ -134,6 +134,7 @@ class FoundBy(Model):
     vector: Count = 0
     keyword: Count = 0
     neighbour: Count = 0
+    related: Count | None = None
 
 
 class Recalled(_Event):

@@ -18,15 +18,21 @@ MAX_TEXT = 100_000
 Kinds = Annotated[tuple[Kind, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
 Roles = Annotated[tuple[Role, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
 Ids = Annotated[tuple[str, ...], Field(fail_fast=True, max_length=10_000), BeforeValidator(as_tuple)]
-FoundBy = Literal["vector", "keyword", "neighbour"]
+FoundBy = Literal["vector", "keyword", "neighbour", "related"]
+Order = Literal["newest", "confidence", "importance"]
+Profile = Literal["recipe", "b4-keyword", "b4-hybrid", "dice", "llm4s"]
+Format = Literal["timeline"]
+Limit = Literal["pool"]
+Strings = Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
 
 
 class Query(Model):
     """What is asked of recall. The tenant is never in it: it comes from the credential.
 
-    ``limit`` bounds the list of memories, ``max_tokens`` the text; ``until`` is exclusive. ``after_wait`` is how many
-    seconds ``after`` is waited for, at most as long as the service waits in any case. With ``count`` the answer says
-    how many memories the query's filters leave.
+    ``limit`` bounds the list of memories, ``max_tokens`` the text; ``until`` is exclusive. Without ``text`` memories
+    are listed by ``order``, page by page with ``cursor``. ``after_wait`` is how many seconds
+    ``after`` is waited for, at most as long as the service waits in any case. With ``count`` the answer says how many
+    memories the query's filters leave.
     """
 
     text: Annotated[Content, Field(max_length=MAX_TEXT)] | None = None
@@ -45,14 +51,16 @@ class Query(Model):
     min_importance: Share | None = None
     min_confidence: Share | None = None
     filter: Where | None = None
+    order: Order | None = None
+    cursor: Annotated[str, Field(max_length=10_000)] | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
     max_tokens: Annotated[int, Field(ge=0, le=100_000)] = 2_000
     seen: Ids = ()
     after: Annotated[str, Field(max_length=128)] | None = None
     after_wait: Annotated[float, Field(ge=0, le=60)] | None = None
     count: bool = False
-    profile: Literal["recipe"] = "recipe"
-    format: Literal["timeline"] = "timeline"
+    profile: Profile = "recipe"
+    format: Format = "timeline"
     explain: bool = False
 
 
@@ -64,6 +72,9 @@ class ScoreParts(Model):
     neighbour: float = 0.0
     author: float = 0.0
     question: float = 0.0
+    recency: float = 0.0
+    confidence: float = 0.0
+    related: float = 0.0
 
 
 class RecalledMemory(Model):
@@ -81,7 +92,8 @@ class RecalledMemory(Model):
     occurred_at: Time | None = None
     importance: float
     confidence: float
-    tags: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
+    effective_confidence: float | None = None
+    tags: Strings = ()
     source: Source | None = None
     found_by: Annotated[tuple[FoundBy, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
     score: float
@@ -95,7 +107,9 @@ class Answer(Model):
     memories: Annotated[tuple[RecalledMemory, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
     text: str = ""
     tokens: int = 0
-    degraded: Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)] = ()
+    degraded: Strings = ()
+    limits: Strings = ()
+    cursor: str | None = None
     available: int | None = None
     took_ms: float = 0.0
 

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
+from afterturn.consumers.recall.finding import Entry, Found
 from afterturn.consumers.recall.prompt.packing import pack
 from afterturn.consumers.recall.prompt.timeline import render
-from afterturn.consumers.recall.ranking.candidates import time_order
-from afterturn.consumers.recall.ranking.pool import Payload, Pool
+from afterturn.consumers.recall.ranking.confidence import effective_of
+from afterturn.consumers.recall.ranking.pool import Payload
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.recall.ranking.scoring import Ranked
 from afterturn.consumers.store.narrowing import narrowing
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.budget import tokens_of
 from afterturn.schemas.conditions import Condition
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, ScoreParts
+from afterturn.schemas.types import is_blank
 from afterturn.schemas.when import resolve_time
 
-_FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour")
+_FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour", "related")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INSTANT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def asked_of(query: Query) -> str | None:
+    """The question of a query, None where it lists.
+
+    Raises:
+        ContractError: it has a question, and says in what order to list or where a list goes on.
+    """
+    if query.text is None or is_blank(query.text):
+        return None
+    for name in ("order", "cursor"):
+        if getattr(query, name) is not None:
+            raise ContractError("invalid", name, "is for a query without text: a question has its own ranking")
+    return query.text
 
 
 def search_of(tenant: str, query: Query, now: datetime) -> Search:
@@ -54,6 +71,7 @@ def search_of(tenant: str, query: Query, now: datetime) -> Search:
         min_importance=query.min_importance,
         min_confidence=query.min_confidence,
         as_of=query.as_of or now,
+        without=() if asked_of(query) else tuple(filter(_ID.fullmatch, query.seen)),
         where=None if query.filter is None else _where(query.filter, query.as_of or now),
     )
 
@@ -72,36 +90,37 @@ def _time(name: str, text: str | None, now: datetime) -> datetime | None:
         raise ContractError(error.reason, name, error.problem) from None
 
 
-def newest_first(pool: Pool) -> list[Ranked]:
-    """The ranking of memories no question was asked about: what happened last comes first. Nothing found them."""
-    latest = sorted(pool.candidates.values(), key=time_order, reverse=True)
-    return [Ranked(candidate, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, frozenset()) for candidate in latest]
-
-
-class Selection:
-    """What of a ranking an answer shows: a list of so many, and what fits into the text."""
-
-    def __init__(self, ranked: Sequence[Ranked], limit: int, max_tokens: int, recipe: Recipe) -> None:
-        self._listed = ranked[:limit]
-        self._in_text = frozenset(pack([entry.candidate for entry in ranked], max_tokens, recipe).ids)
-        self._ranked = ranked
-
-    def answer(self, pool: Pool, *, explain: bool) -> Answer:
-        """The answer, with the texts of the pool."""
-        texts = {id_: pool.payloads[id_]["content"] for id_ in self._in_text}
-        text = render((entry.candidate for entry in self._ranked if entry.candidate.id in texts), texts)
-        memories = tuple(
-            memory_of(entry, pool.payloads[entry.candidate.id], in_text=entry.candidate.id in texts, explain=explain)
-            for entry in self._listed
+def answer_of(found: Found, query: Query, at: datetime, recipe: Recipe) -> Answer:
+    """The answer to a query: a list of so many, and what fits into the text."""
+    candidates = [entry.candidate for entry in found.ranked]
+    in_text = frozenset(pack(candidates, query.max_tokens, recipe).ids)
+    texts = {id_: found.pool.payloads[id_]["content"] for id_ in in_text}
+    text = render((candidate for candidate in candidates if candidate.id in texts), texts)
+    memories = tuple(
+        memory_of(
+            entry,
+            found.pool.payloads[entry.candidate.id],
+            at,
+            in_text=entry.candidate.id in texts,
+            explain=query.explain,
         )
-        return Answer.model_construct(
-            memories=memories, text=text, tokens=tokens_of(len(text)), degraded=(), took_ms=0.0
-        )
+        for entry in found.ranked[: query.limit]
+    )
+    return Answer.model_construct(
+        memories=memories,
+        text=text,
+        tokens=tokens_of(len(text)),
+        degraded=(),
+        limits=found.limits,
+        cursor=found.cursor,
+        took_ms=0.0,
+    )
 
 
-def memory_of(entry: Ranked, payload: Payload, *, in_text: bool, explain: bool) -> RecalledMemory:
+def memory_of(entry: Entry, payload: Payload, at: datetime, *, in_text: bool, explain: bool) -> RecalledMemory:
     """One memory of an answer. What a later version has stored and this one doesn't know is passed through."""
     candidate = entry.candidate
+    stated, believed = payload.get("confidence", 1.0), effective_of(payload, at)
     fields = {
         "id": candidate.id,
         "text": payload["content"],
@@ -114,7 +133,8 @@ def memory_of(entry: Ranked, payload: Payload, *, in_text: bool, explain: bool) 
         "position": payload.get("position"),
         "occurred_at": candidate.occurred_at if "occurred_at" in payload else None,
         "importance": payload.get("importance", 0.5),
-        "confidence": payload.get("confidence", 1.0),
+        "confidence": stated,
+        "effective_confidence": None if believed == stated else believed,
         "tags": tuple(payload.get("tags", ())),
         "source": payload.get("source"),
         "found_by": found_by(entry.found_by),

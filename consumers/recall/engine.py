@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from afterturn.consumers.recall.answering import search_of
+from afterturn.consumers.recall.answering import answer_of
 from afterturn.consumers.recall.arrivals import Arrivals, tenant_partition, token_of
+from afterturn.consumers.recall.asking import Asking, sought
+from afterturn.consumers.recall.finding import Credible, Found
+from afterturn.consumers.recall.listing import Lister
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.outcomes import Announce, Reply, event_of
+from afterturn.consumers.recall.profiles import Asked, Profiles
 from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.reading import Reader
 from afterturn.consumers.recall.settings import RecallSettings
@@ -25,7 +29,6 @@ from afterturn.schemas.query import Answer, Query
 from afterturn.schemas.scope import Dimension
 from afterturn.schemas.settings import FoldSettings, TenantSettings
 from afterturn.schemas.token import Token
-from afterturn.schemas.types import is_blank
 from afterturn.streams.errors import Retry
 
 SERVED = replace(MEASURED, candidates=50, best=5)
@@ -60,6 +63,10 @@ class Recall:
     def __init__(self, seams: Seams, settings: RecallSettings, recipe: Recipe = SERVED) -> None:
         self._seams = seams
         self._timeout = settings.answer_timeout
+        self._recipe = recipe
+        self._lister = Lister(seams.store)
+        self._profiles = Profiles(seams.store)
+        self._embed_timeout = settings.embed_timeout
         self._reader = Reader(seams.store, seams.embedder, recipe, embed_timeout=settings.embed_timeout)
         self._arrivals = Arrivals(seams.store, seams.fold, seconds=settings.after_wait)
         self._states = TenantStates(seams.store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
@@ -76,13 +83,13 @@ class Recall:
             Stop: the store or the embedder is not what this process was made for.
         """
         started = time.perf_counter()
-        search = search_of(tenant, query, now)
+        asking = Asking.of(tenant, query, now)
         token = None if query.after is None else token_of(tenant, query.after, self._seams.fold)
         lacks = await self._behind(tenant, token, query.after_wait)
         try:
             async with asyncio.timeout(self._timeout):
                 state = await self._states.get(tenant, fresh=token is not None)
-                reply = await self._permitted(state, search, query)
+                reply = await self._permitted(state, asking)
         except _Unscoped as refused:
             self._told(tenant, Reply(skipped="scope"), now, 0.0)
             raise ContractError("invalid", f"scope.{refused.missing[0]}", str(refused)) from None
@@ -100,27 +107,37 @@ class Recall:
         heals = self._seams.heals(tenant_partition(tenant, self._seams.fold))
         return (*lacks, "healing") if heals else lacks
 
-    async def _permitted(self, state: TenantState | None, search: Search, query: Query) -> Reply:
+    async def _permitted(self, state: TenantState | None, asking: Asking) -> Reply:
         """The reply, as far as the tenant's settings let it be asked for."""
         settings = state.settings if state else TenantSettings()
-        if missing := query.scope.missing(settings.required_scope or ()):
+        if missing := asking.query.scope.missing(settings.required_scope or ()):
             raise _Unscoped(missing)
         if settings.phases is not None and settings.phases.recall == "off":
             return Reply(skipped="off")
-        if query.text is None or is_blank(query.text):
-            asking = self._reader.newest(search, query)
+        finding = self._found(asking, state.authors if state else ())
+        if asking.query.count:
+            found, available = await asyncio.gather(finding, self._counted(asking.search))
         else:
-            asking = self._reader.ask(search, query, query.text, state.authors if state else ())
-        if not query.count:
-            return await asking
-        reply, available = await asyncio.gather(asking, self._counted(search))
-        return replace(reply, answer=reply.answer.model_copy(update={"available": available}))
+            found, available = await finding, None
+        answer = answer_of(found, asking.query, asking.at, self._recipe)
+        return Reply(answer.model_copy(update={"available": available}), found.lacks, found.usage)
 
     async def _counted(self, search: Search) -> int | None:
         try:
             return await self._seams.store.count(search)
         except Retry:
             return None  # the answer is good without it
+
+    async def _found(self, asking: Asking, authors: Sequence[str]) -> Found:
+        search, query = asking.search, asking.query
+        if asking.question is None:
+            return await self._lister.page(search, query, asking.bound_to, asking.at, asking.page)
+        if query.profile != "recipe":
+            made = await sought(self._seams.embedder, asking.question, self._embed_timeout)
+            found = await self._profiles.ask(Asked(search, query, asking.question, made.dense, made.sparse, asking.at))
+            return replace(found, lacks=(*made.lacks, *found.lacks), usage=made.usage)
+        credible = Credible(query.min_confidence, asking.at)
+        return await self._reader.ask(search, query, asking.question, authors, credible)
 
     def _told(self, tenant: str, reply: Reply, now: datetime, ms: float) -> Answer:
         """The answer, after it was counted and announced."""

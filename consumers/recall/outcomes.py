@@ -39,13 +39,14 @@ def event_of(tenant: str, reply: Reply, at: datetime, ms: float) -> MemoryEvent:
         return Skipped(tenant=tenant, at=at, ms=ms, operation="memory.recall", reason=reply.skipped, error=reply.error)
     memories = reply.answer.memories
     counts = {arm: sum(arm in memory.found_by for memory in memories) for arm in FoundBy.model_fields}
+    found_by = FoundBy.model_validate(counts | {"related": counts["related"] or None})
     return Recalled(
         tenant=tenant,
         at=at,
         ms=ms,
         hits=len(memories),
         tokens=reply.answer.tokens,
-        found_by=FoundBy(**counts),
+        found_by=found_by,
         degraded=reply.lacks,
         usage=reply.usage,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from afterturn.consumers.recall.answering import Selection, newest_first
+from afterturn.consumers.recall.asking import MOST_CHARS, vector_of
 from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.outcomes import Reply
+from afterturn.consumers.recall.finding import Credible, Found
 from afterturn.consumers.recall.prompt.packing import unseen
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
@@ -18,17 +17,13 @@ from afterturn.consumers.store.read import Arm, Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.budget import tokens_of
-from afterturn.consumers.text.embedder import Embedder, Vector
+from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import Query
 from afterturn.streams.errors import Retry
 
 MOST_HITS = 500
 """Hits an arm is asked for at most: those of the recipe, and one more for each memory the caller has seen."""
-NEWEST, MOST_NEWEST = 200, 1_000
-"""Memories read where no question is asked: that many or as many as the list wants, and one more for each seen."""
-MOST_CHARS = 10_000
-"""Of a longer question its end is searched for: all of it would keep every other answer waiting for seconds."""
 _LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
 
 
@@ -59,20 +54,9 @@ class Reader:
         self._recipe = recipe
         self._embed_timeout = embed_timeout
 
-    async def newest(self, search: Search, query: Query) -> Reply:
-        """What happened last, where nothing is asked.
-
-        Raises:
-            Retry: the store does not answer.
-        """
-        count = min(MOST_NEWEST, max(NEWEST, query.limit) + len(query.seen))
-        pool = Pool()
-        pool.add(await self._store.newest(search, count))
-        ranked = unseen(newest_first(pool), query.seen)
-        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
-        return Reply(selection.answer(pool, explain=query.explain))
-
-    async def ask(self, search: Search, query: Query, question: str, authors: Sequence[str]) -> Reply:
+    async def ask(
+        self, search: Search, query: Query, question: str, authors: Sequence[str], credible: Credible
+    ) -> Found:
         """What the recipe finds for a question.
 
         Raises:
@@ -81,37 +65,28 @@ class Reader:
         """
         question = question[-MOST_CHARS:]
         stripped, _ = strip_names(question, authors)
-        dense, embedded = await self._embed(stripped)
+        dense, embedded = await vector_of(self._embedder, stripped, self._embed_timeout)
         words = lexical.query(question)
         usage = Usage(embedder_calls=1, embedded_tokens=tokens_of(len(stripped))) if embedded else Usage()
         sparse = (words.indices, words.values) if words else None
         limit = min(MOST_HITS, self._recipe.candidates + len(query.seen))
-        found = await self._store.hits(search, dense, sparse, limit)
+        found, limits = credible.of_search(await self._store.hits(search, dense, sparse, limit), limit)
         lacks = [*([] if embedded else ["vector"]), *(_LACKS[arm] for arm in found.failed)]
         pool = Pool.of(found)
         scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favour(question, authors), self._recipe)
         ranked = unseen(scoring.ranked(pool.candidates), query.seen)
         try:
-            ranked = await self._with_neighbours(search, query, pool, scoring, ranked)
+            ranked = await self._with_neighbours(search, query, pool, scoring, ranked, credible)
         except Retry:
             lacks.append("neighbour")
-        selection = Selection(ranked, query.limit, query.max_tokens, self._recipe)
-        return Reply(selection.answer(pool, explain=query.explain), tuple(lacks), usage)
+        return Found(ranked, pool, tuple(lacks), limits, usage)
 
     async def _with_neighbours(
-        self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked]
+        self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked], credible: Credible
     ) -> list[Ranked]:
         """The ranking of the hits with what stands around them, which is read into the pool."""
         places = places_to_read(ranked, scoring, pool, Limits(query.limit, query.max_tokens))
-        read = pool.add(await self._store.around(search, places))
+        read = pool.add(credible.of(await self._store.around(search, places)))
         if not read:
             return ranked
         return sorted([*ranked, *unseen(scoring.ranked(read), query.seen)], key=best_then_newest, reverse=True)
-
-    async def _embed(self, text: str) -> tuple[Vector | None, bool]:
-        """The vector, None where the text has none; and whether the embedder did its work in time."""
-        try:
-            async with asyncio.timeout(self._embed_timeout):
-                return await self._embedder.embed_query(text), True
-        except (Retry, TimeoutError):
-            return None, False

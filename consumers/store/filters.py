@@ -216,6 +216,8 @@ def _bounded(search: Search) -> list[Condition]:
         bounded.append(_current(search.as_of))
     if search.where is not None:
         bounded.append(search.where)
+    if search.without:
+        bounded.append({"must_not": [has_id(search.without)]})
     return bounded
 
 

@@ -25,7 +25,8 @@ class Search:
     """Which memories a question may find. None doesn't restrict; an empty tuple matches nothing.
 
     ``until`` is exclusive. ``scope`` are the pairs of ``Scope.pairs()``: a named dimension must be equal. ``as_of``
-    leaves out what had expired or did not hold then. ``where`` is a further condition, as ``narrowing`` makes it.
+    leaves out what had expired or did not hold then. ``where`` is a further condition, as ``narrowing`` makes it,
+    ``without`` are the ids of memories to leave out.
     ``statuses`` are those a reader may see.
     """
 
@@ -45,4 +46,5 @@ class Search:
     min_confidence: float | None = None
     as_of: datetime | None = None
     where: dict[str, Any] | None = None
+    without: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ("active",)
