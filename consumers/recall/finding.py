@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import Pool
-from afterturn.consumers.store.read import Hit, SearchHits
+from afterturn.consumers.store.read import Arm, Hit, SearchHits
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import FoundBy, Limit
+
+LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
+"""What an answer lacks where an arm failed."""
 
 
 class Shares(NamedTuple):
@@ -109,3 +112,7 @@ class Credible(NamedTuple):
             for before, after in ((found.dense, kept.dense), (found.lexical, kept.lexical))
         )
         return kept, ("pool",) if cut else ()
+
+
+EVERYTHING = Credible(None, datetime.max.replace(tzinfo=UTC))
+"""All memories, however far they are believed."""

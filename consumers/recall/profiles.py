@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from afterturn.consumers.recall.finding import Credible, Found, Placed, Shares
+from afterturn.consumers.recall.finding import LACKS, Credible, Found, Placed, Shares
 from afterturn.consumers.recall.ranking import b4, dice, llm4s
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import LONG_AGO, Pool
 from afterturn.consumers.store.answers import AnswerStore
-from afterturn.consumers.store.read import Arm, SearchHits, SparseVector
+from afterturn.consumers.store.read import SearchHits, SparseVector
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.embedder import Vector
@@ -22,7 +22,6 @@ MOST = 1_000
 """Hits an arm is asked for at most."""
 LEAST_CONFIDENCE = 0.5
 """What dice asks of a memory where the query does not say."""
-LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
 
 
 @dataclass(frozen=True, slots=True)

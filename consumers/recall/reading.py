@@ -7,13 +7,13 @@ from typing import Protocol
 
 from afterturn.consumers.recall.asking import MOST_CHARS, vector_of
 from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.finding import Credible, Found
+from afterturn.consumers.recall.finding import EVERYTHING, LACKS, Credible, Found
 from afterturn.consumers.recall.prompt.packing import unseen
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
-from afterturn.consumers.store.read import Arm, Hit, SearchHits, SparseVector
+from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical
 from afterturn.consumers.text.budget import tokens_of
@@ -24,7 +24,6 @@ from afterturn.streams.errors import Retry
 
 MOST_HITS = 500
 """Hits an arm is asked for at most: those of the recipe, and one more for each memory the caller has seen."""
-_LACKS: dict[Arm, str] = {"dense": "vector", "lexical": "keyword"}
 
 
 class Memories(Protocol):
@@ -55,7 +54,12 @@ class Reader:
         self._embed_timeout = embed_timeout
 
     async def ask(
-        self, search: Search, query: Query, question: str, authors: Sequence[str], credible: Credible
+        self,
+        search: Search,
+        query: Query,
+        question: str,
+        authors: Sequence[str],
+        credible: Credible = EVERYTHING,
     ) -> Found:
         """What the recipe finds for a question.
 
@@ -71,7 +75,7 @@ class Reader:
         sparse = (words.indices, words.values) if words else None
         limit = min(MOST_HITS, self._recipe.candidates + len(query.seen))
         found, limits = credible.of_search(await self._store.hits(search, dense, sparse, limit), limit)
-        lacks = [*([] if embedded else ["vector"]), *(_LACKS[arm] for arm in found.failed)]
+        lacks = [*([] if embedded else ["vector"]), *(LACKS[arm] for arm in found.failed)]
         pool = Pool.of(found)
         scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favour(question, authors), self._recipe)
         ranked = unseen(scoring.ranked(pool.candidates), query.seen)

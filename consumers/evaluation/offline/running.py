@@ -12,6 +12,7 @@ from afterturn.consumers.evaluation.measures import Asked
 from afterturn.consumers.evaluation.offline.corpora import Corpus
 from afterturn.consumers.evaluation.offline.exact import ExactStore
 from afterturn.consumers.evaluation.offline.vectors import CachedVectors
+from afterturn.consumers.recall.answering import answer_of
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.reading import Reader
@@ -69,7 +70,8 @@ class Bench:
                     continue
                 began = time.perf_counter()
                 query = Query(text=question.text, limit=LIMIT)
-                answer = (await reader.ask(search, query, question.text, corpus.authors)).answer
+                found = await reader.ask(search, query, question.text, corpus.authors)
+                answer = answer_of(found, query, _NOW, recipe)
                 seconds = time.perf_counter() - began
                 listed = [memory.turn_id or "" for memory in answer.memories]
                 shown = frozenset(memory.turn_id or "" for memory in answer.memories if memory.in_text)

@@ -13,6 +13,7 @@ from afterturn.consumers.evaluation.offline.corpora import Corpus, Told
 from afterturn.consumers.evaluation.offline.exact import ExactStore
 from afterturn.consumers.evaluation.offline.running import KeptEmbedder, texts_of
 from afterturn.consumers.evaluation.offline.vectors import CachedVectors
+from afterturn.consumers.recall.answering import answer_of
 from afterturn.consumers.recall.engine import SERVED
 from afterturn.consumers.recall.reading import Reader
 from afterturn.consumers.store.search import Search
@@ -59,7 +60,8 @@ async def test_the_exact_store_scores_and_answers_as_the_store(bench: Bench, ten
             theirs, ours = getattr(served, arm), getattr(kept, arm)
             assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], abs=2e-4)
         answer = await bench.ask(tenant, question)
-        reply = await reader.ask(search, Query(text=question), question, made.authors)
-        ours, theirs = reply.answer.memories[:20], answer.memories[:20]  # further on, ties are cut anyhow
+        query = Query(text=question)
+        replied = answer_of(await reader.ask(search, query, question, made.authors), query, NOW, SERVED)
+        ours, theirs = replied.memories[:20], answer.memories[:20]  # further on, ties are cut anyhow
         assert [memory.score for memory in ours] == pytest.approx([memory.score for memory in theirs], abs=2e-3)
         assert len({memory.text for memory in ours} ^ {memory.text for memory in theirs}) <= 2
