@@ -73,7 +73,7 @@ def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
         app,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["authorization", "content-type", "idempotency-key", TENANT_HEADER.lower()],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", TENANT_HEADER.lower()],
         expose_headers=["retry-after"],
         max_age=600,
     )

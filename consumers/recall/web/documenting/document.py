@@ -11,6 +11,7 @@ from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.web.documenting import examples
 from afterturn.consumers.recall.web.documenting.examples import Table
 from afterturn.consumers.recall.web.documenting.operations import OPERATIONS, Operation
+from afterturn.consumers.recall.web.documenting.parameters import EVENTS, TENANT
 
 _REF = "#/components/schemas/{model}"
 _EVERY = ("401", "403", "408", "421", "422", "429", "503")
@@ -64,6 +65,7 @@ def document() -> Table:
         },
         "paths": {
             **paths,
+            "/v1/events": {"get": _events()},
             "/health/live": {"get": _plain("Whether the process runs", {"200": "it does"})},
             "/health/ready": {"get": _plain("What it waits for", {"200": "nothing", "503": "what is in `missing`"})},
             "/metrics": {"get": _metrics()},
@@ -125,6 +127,23 @@ def _schemas() -> Table:
             del tenant["default"]
             tenant["description"] = f"may be left out; else it must be the credential's, or that of {TENANT_HEADER}"
     return {**schemas, "Problem": _PROBLEM}
+
+
+def _events() -> Table:
+    """A stream, which has no one schema."""
+    content = {"text/event-stream": {"schema": {"type": "string"}, "example": examples.EVENT}}
+    return {
+        "operationId": "follow_memory_events",
+        "summary": "Follow memory events",
+        "description": "Server-sent events of the caller's tenant, from now on or after `Last-Event-ID`; counts and "
+        "names, never content. A credential that is bound to a scope sees none. Right: `read`.",
+        "security": [{"bearer": []}, {}],
+        "parameters": [TENANT, *EVENTS],
+        "responses": {
+            "200": {"description": "Events, as long as the connection holds", "content": content},
+            **{status: _problem(status) for status in _EVERY},
+        },
+    }
 
 
 def _plain(summary: str, answers: dict[str, str]) -> Table:

@@ -143,6 +143,10 @@ TENANTS: Table = {
     "limit": 50,
     "max_limit": 1_000,
 }
+EVENT = (
+    "id: 3-1042\nevent: memory.recorded.v1\n"
+    'data: {"specversion":"1.0","type":"memory.recorded.v1","data":{"tenant":"acme","added":2}}\n\n'
+)
 PROBLEM: Table = {
     "error": {"field": "messages.0.role", "problem": "Input should be 'user', 'assistant', 'system' or 'tool'"}
 }

@@ -83,4 +83,13 @@ BROWSE = (
     _limit(MAX_LIMIT),
 )
 THREAD = (*SCOPE, query("from", "The first position", {"type": "integer", "minimum": 0}), _limit(MAX_MESSAGES))
+EVENTS = (
+    _list("types", "Only of these types, as memory.recorded", {"type": "string"}),
+    {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "description": "The id of the last event that was seen: the stream goes on after it",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,6}-[0-9]{1,15}$"},
+    },
+)
 TENANTS = (query("all", "Also tenants without memories", _FLAG), _limit(MAX_LIMIT), CURSOR)
