@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 from afterturn.schemas.parts import Entity, Source, Status
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Bounds, Kind, Role
-from afterturn.schemas.types import Model, Time, as_tuple
+from afterturn.schemas.types import Identifier, Model, Time, as_tuple
 
 MAX_LIMIT = 1_000
 MAX_MESSAGES = 200
@@ -102,6 +102,14 @@ class ThreadPage(Model):
     limit: int
     max_limit: int = MAX_MESSAGES
     next: int | None = None
+
+
+class Me(Model):
+    """What a caller may; ``tenants`` is absent where it may name any."""
+
+    rights: Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+    tenants: Annotated[tuple[Identifier, ...], BeforeValidator(as_tuple)] | None = None
+    scope: Scope = Scope()
 
 
 class Stats(Model):

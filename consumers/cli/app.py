@@ -21,6 +21,7 @@ from afterturn.consumers.cli import (
     preparing,
     publishing,
     services,
+    tooling,
     topics,
     watching,
 )
@@ -52,6 +53,7 @@ def _afterturn(
 for group in (
     developing,
     services,
+    tooling,
     preparing,
     publishing,
     asking,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.util
 import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -29,7 +30,7 @@ from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.collection import require
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.text.registry import open_embedder
-from afterturn.streams.errors import Retry
+from afterturn.streams.errors import BadSettings, Retry
 from afterturn.streams.kafka import Admin, KafkaSettings, Producer, start_when_available
 from afterturn.streams.publisher import TurnPublisher
 
@@ -60,12 +61,23 @@ async def serve_recall(
         resources.enter_context(_rare_collections())
         parts = _Parts(service, kafka, store, desk, resources)
         desk.following = Following(kafka, service.topics, service.partitioner, metrics, most=settings.streams)
-        async with serving(create_app(desk), settings.host, settings.port) as port:
+        app = create_app(desk)
+        if settings.mcp:
+            _require_mcp()
+            from afterturn.consumers.recall.mcp.mounting import with_tools
+
+            app = await resources.enter_async_context(with_tools(app, settings.topic, settings.max_body))
+        async with serving(app, settings.host, settings.port) as port:
             _LOG.info("recall: listening on http://%s:%d", settings.host, port)
             try:
                 await _until(stop, desk.health.failed, parts.publishing(), parts.announcing(), parts.answering())
             finally:
                 desk.following.ending.set()
+
+
+def _require_mcp() -> None:
+    if importlib.util.find_spec("mcp") is None:
+        raise BadSettings("AFTERTURN_RECALL_MCP", "it needs what pip install 'afterturn[mcp]' brings")
 
 
 async def _until(stop: asyncio.Event, failed: asyncio.Future[None], *parts: Coroutine[Any, Any, None]) -> None:

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from afterturn.consumers.settings import Port
+from afterturn.streams.agent.about import DEFAULT_TOPIC
 from afterturn.streams.errors import BadSettings
 from afterturn.streams.quota import Quota
 
@@ -48,6 +49,10 @@ class RecallSettings(BaseSettings):
     concurrency: int = Field(default=64, ge=1, le=10_000, description="requests worked on at a time")
     queue: int = Field(default=256, ge=0, le=100_000, description="requests that wait for their place at most")
     streams: int = Field(default=100, ge=0, le=10_000, description="event streams open at a time")
+    mcp: bool = Field(default=False, description="whether /mcp offers the tools of the Model Context Protocol")
+    topic: str = Field(
+        default=DEFAULT_TOPIC, min_length=1, max_length=200, description="what the tools say memory is about"
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = ()
     max_body: int = Field(default=3_000_000, ge=1_000, le=100_000_000, description="bytes of a request's body")
     state_seconds: float = Field(default=1.0, ge=0, le=60, description="how long a tenant's state is remembered")

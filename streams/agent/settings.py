@@ -37,7 +37,11 @@ class AgentSettings(BaseSettings):
         validation_alias=AliasChoices("recall_url", "AFTERTURN_AGENT_RECALL_URL", "AFTERTURN_RECALL_URL"),
         description="where the recall service is",
     )
-    api_key: SecretStr | None = Field(default=None, description="an API key, or a token of an identity provider")
+    api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("api_key", "AFTERTURN_AGENT_API_KEY", "AFTERTURN_API_KEY"),
+        description="an API key, or a token of an identity provider",
+    )
     source: str = Field(default="agent", min_length=1, max_length=256, description="the application's name")
     record_over: Literal["kafka", "http"] = "kafka"
     recall_timeout: Seconds = Field(default=3.0, description="how long a turn waits for its memories at most")

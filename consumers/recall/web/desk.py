@@ -91,8 +91,8 @@ class Desk:
         self._within_quota(principal.id or tenant)
         return Caller(principal, tenant)
 
-    async def admit_operator(self, request: Request, right: Right) -> Principal:
-        """Who asks about all of their tenants, if they may now. Raises as ``admit`` does."""
+    async def admit_operator(self, request: Request, right: Right | None) -> Principal:
+        """Who asks about all of their tenants, or about themselves, if they may now. Raises as ``admit`` does."""
         principal = await self._known(request, right)
         self._within_quota(principal.id)
         return principal
@@ -144,11 +144,12 @@ class Desk:
             raise NotReady(self.health.missing)
         return self.publisher
 
-    async def _known(self, request: Request, right: Right) -> Principal:
+    async def _known(self, request: Request, right: Right | None) -> Principal:
         if self._gate.open:
             require_local_host(request)
         principal = await self._gate.principal(request.headers.getlist("authorization"), datetime.now(UTC))
-        principal.require(right)
+        if right is not None:
+            principal.require(right)
         return principal
 
     def _within_quota(self, who: str) -> None:
