@@ -55,7 +55,8 @@ def scope_of(pairs: list[str]) -> Scope:
     Raises:
         ContractError: one is none.
     """
-    named = dict(pair.partition("=")[::2] for pair in pairs)
+    parted = [pair.partition("=") for pair in pairs]
+    named = {dimension: value for dimension, _, value in parted}
     if len(named) < len(pairs) or not set(named) <= set(DIMENSIONS):
         raise ContractError("invalid", "--scope", f"must be {', '.join(f'{each}=…' for each in DIMENSIONS)}, each once")
     try:

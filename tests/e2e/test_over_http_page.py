@@ -20,7 +20,7 @@ OVER_HTTP, ACCESS = ROOT / "docs" / "over-http.md", ROOT / "docs" / "access.md"
 
 def test_over_http(stack: Addresses, tmp_path: Path) -> None:
     reader = Reader(OVER_HTTP, stack, tmp_path)
-    writing, browsing, conversation, removing = reader.blocks("sh", "curl")
+    writing, browsing, conversation, following, removing = reader.blocks("sh", "curl")
     written = reader.answers(writing)
     assert [(answer["status"], answer["event"]) for answer in written] == [("visible", "memory.recorded")] * 2
     by_tag, recorded, stats, tenants = reader.answers(browsing)
@@ -30,6 +30,7 @@ def test_over_http(stack: Addresses, tmp_path: Path) -> None:
     assert "lin" in {row["tenant"] for row in tenants["tenants"]}
     _, thread = reader.answers(conversation)
     assert [message["text"] for message in thread["messages"]] == ["The keys are with Rui."]
+    assert reader.shell(following).startswith("retry: ")
     would, forgot, configured, erased = reader.answers(removing)
     assert (would["would_forget"], would["of"]) == (1, 3)
     assert (forgot["counts"]["forgotten"], configured["status"], erased["counts"]["erased"]) == (1, "visible", 2)

@@ -40,7 +40,8 @@ class Services:
         )
         if settings.record_over == "kafka":
             options["publisher"] = self.publisher(kafka)
-        return AgentMemory(settings, **{"tenant": self.tenant} | options)
+        everything: dict[str, Any] = {"tenant": self.tenant, **options}
+        return AgentMemory(settings, **everything)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -88,7 +88,7 @@ def _operation(operation: Operation) -> Table:
     found: Table = {
         "operationId": operation.summary.lower().replace(" ", "_"),
         "summary": operation.summary,
-        "description": f"{operation.description} Right: `{operation.right}`.".strip(),
+        "description": f"{operation.description} {_right(operation.right)}".strip(),
         "security": [{"bearer": []}, {}],
         "parameters": list(operation.parameters),
     }
@@ -102,6 +102,10 @@ def _operation(operation: Operation) -> Table:
         for status, (text, model, example) in operation.answers.items()
     }
     return found | {"responses": {**answers, **{status: _problem(status) for status in sorted(statuses)}}}
+
+
+def _right(right: str | None) -> str:
+    return "" if right is None else f"Right: `{right}`."
 
 
 def _problem(status: str) -> Table:

@@ -150,3 +150,4 @@ EVENT = (
 PROBLEM: Table = {
     "error": {"field": "messages.0.role", "problem": "Input should be 'user', 'assistant', 'system' or 'tool'"}
 }
+ME: Table = {"rights": ["read", "write"], "tenants": ["acme"], "scope": {"user": "ada"}}

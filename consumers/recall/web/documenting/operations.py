@@ -23,7 +23,7 @@ from afterturn.consumers.recall.web.documenting.parameters import (
 )
 from afterturn.consumers.recall.web.removing import ForgetOverHttp
 from afterturn.consumers.recall.web.writing import ConfigureOverHttp, EraseOverHttp, RememberOverHttp, TurnOverHttp
-from afterturn.schemas.browsing import MemoryPage, MemoryView, Stats, TenantPage, ThreadPage
+from afterturn.schemas.browsing import Me, MemoryPage, MemoryView, Stats, TenantPage, ThreadPage
 from afterturn.schemas.query import Answer, Query
 from afterturn.schemas.writes import WouldForget, WriteStatus
 
@@ -37,7 +37,7 @@ class Operation:
 
     method: str
     path: str
-    right: Right
+    right: Right | None
     summary: str
     description: str
     answers: dict[str, Says]
@@ -182,6 +182,15 @@ OPERATIONS = (
         description="Within the scope of who asks.",
         answers={"200": ("The counts", Stats, examples.STATS)},
         parameters=(TENANT, *SCOPE),
+    ),
+    Operation(
+        method="get",
+        path="/v1/me",
+        right=None,
+        summary="Ask what one may",
+        description="The credential's rights, its tenants (absent where it may name any), the scope it is bound to.",
+        answers={"200": ("What the caller may", Me, examples.ME)},
+        parameters=(),
     ),
     Operation(
         method="get",
