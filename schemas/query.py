@@ -21,8 +21,9 @@ Ids = Annotated[tuple[str, ...], Field(fail_fast=True, max_length=10_000), Befor
 FoundBy = Literal["vector", "keyword", "neighbour", "related"]
 Order = Literal["newest", "confidence", "importance"]
 Profile = Literal["recipe", "b4-keyword", "b4-hybrid", "dice", "llm4s"]
-Format = Literal["timeline"]
+Format = Literal["timeline", "sections", "lines", "index", "tagged", "contribution", "groups"]
 Limit = Literal["pool"]
+Line = Annotated[Content, Field(max_length=256)]
 Strings = Annotated[tuple[str, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
 
 
@@ -58,9 +59,13 @@ class Query(Model):
     seen: Ids = ()
     after: Annotated[str, Field(max_length=128)] | None = None
     after_wait: Annotated[float, Field(ge=0, le=60)] | None = None
+    consistent: bool = False
     count: bool = False
     profile: Profile = "recipe"
     format: Format = "timeline"
+    note: bool = True
+    topic: Line | None = None
+    use_when: Line | None = None
     explain: bool = False
 
 
@@ -95,6 +100,8 @@ class RecalledMemory(Model):
     effective_confidence: float | None = None
     tags: Strings = ()
     source: Source | None = None
+    labels: Strings | None = None
+    entities: Strings | None = None
     found_by: Annotated[tuple[FoundBy, ...], Field(fail_fast=True), BeforeValidator(as_tuple)]
     score: float
     in_text: bool

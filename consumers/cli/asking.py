@@ -17,8 +17,9 @@ from rich.text import Text
 from afterturn.consumers.cli.options import AsJson, RecallUrl
 from afterturn.consumers.cli.running import out
 from afterturn.consumers.cli.wording import counted, printable
+from afterturn.consumers.recall.prompt.guarding import NOTE
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.query import Answer, RecalledMemory
+from afterturn.schemas.query import Answer, Format, Profile, RecalledMemory
 from afterturn.streams.errors import Retry
 
 MARK = "✓"
@@ -47,6 +48,13 @@ def ask(
     after: Annotated[
         str | None, typer.Option(metavar="TOKEN", help="Wait until this turn can be recalled; publish returns tokens.")
     ] = None,
+    profile: Annotated[Profile, typer.Option(help="The ranking.")] = "recipe",
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="Print the prompt text only, in this format.")
+    ] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", metavar="JSON", help="Only memories this condition holds for.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Print the prompt text only.")] = False,
     as_json: AsJson = False,
@@ -58,10 +66,13 @@ def ask(
     ```sh
     afterturn ask ada "When is Tobias's birthday?"
     afterturn ask ada "What changed?" --since -7d --thread planning --text
+    afterturn ask ada "Who plays the cello?" --profile dice --format tagged
+    afterturn ask ada "What did we decide?" --filter '{"field": "importance", "op": "gte", "value": 0.5}'
     ```
     """
     body: dict[str, Any] = {"text": question, "limit": limit, "max_tokens": max_tokens, "explain": explain}
     chosen: dict[str, Any] = {"threads": threads, "since": since, "until": until, "after": after}
+    chosen |= {"profile": profile, "format": format_, "filter": None if filter_ is None else _condition(filter_)}
     body |= {name: value for name, value in chosen.items() if value is not None and value != []}
     if user is not None:
         body["scope"] = {"user": user}
@@ -69,10 +80,22 @@ def ask(
         answer = post_recall(client, url, tenant, body)
     if as_json:
         typer.echo(orjson.dumps(answer.model_dump(mode="json", exclude_none=True)).decode())
-    elif text:
+    elif text or format_ is not None:
         typer.echo(printable(answer.text) if sys.stdout.isatty() else answer.text)
     else:
         show(question, answer)
+
+
+def _condition(text: str) -> object:
+    """A filter as it is given on the command line.
+
+    Raises:
+        ContractError: it is no JSON; what it says is for the service to judge.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise ContractError("invalid", "--filter", "must be JSON") from None
 
 
 def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any]) -> Answer:
@@ -143,7 +166,7 @@ def parts_of(memory: RecalledMemory) -> str:
 def footer(answer: Answer, rows: int | None = None) -> str:
     """How much is shown, and how much the prompt's text holds: that is bounded by its tokens, not by the list."""
     shown = len(answer.memories[:rows])
-    held = sum(not _HEADER.fullmatch(line) for line in answer.text.splitlines())
+    held = sum(line != NOTE and not _HEADER.fullmatch(line) for line in answer.text.splitlines())
     text = f"the prompt text holds {counted(held, 'memory')}, {counted(answer.tokens, 'token')}"
     degraded = f"; degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
     return f"showing {shown:,}; {text}; {answer.took_ms:.1f} ms{degraded}"

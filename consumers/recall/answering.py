@@ -1,123 +1,88 @@
-"""From a query to a search, and from a ranking to an answer. Pure."""
+"""From what was found to an answer. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from afterturn.consumers.recall.asking import asked_of
 from afterturn.consumers.recall.finding import Entry, Found
-from afterturn.consumers.recall.prompt.packing import pack
-from afterturn.consumers.recall.prompt.timeline import render
+from afterturn.consumers.recall.prompt.formats import OF_THE_LIST, timeline, written
+from afterturn.consumers.recall.prompt.guarding import line
+from afterturn.consumers.recall.prompt.shown import TOPIC, Purpose, Section, Shown, handles_of
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import Payload
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.store.narrowing import narrowing
-from afterturn.consumers.store.search import Search
-from afterturn.consumers.text.budget import tokens_of
-from afterturn.schemas.conditions import Condition
-from afterturn.schemas.errors import ContractError
-from afterturn.schemas.query import Answer, FoundBy, Query, RecalledMemory, ScoreParts
-from afterturn.schemas.types import is_blank
-from afterturn.schemas.when import resolve_time
+from afterturn.consumers.text.budget import chars_for, tokens_of
+from afterturn.schemas.query import Answer, Format, FoundBy, Query, RecalledMemory, ScoreParts
 
 _FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour", "related")
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_INSTANT = timedelta(microseconds=1)
-_LAST = datetime.max.replace(tzinfo=UTC)
 
 
-def asked_of(query: Query) -> str | None:
-    """The question of a query, None where it lists.
-
-    Raises:
-        ContractError: it has a question, and says in what order to list or where a list goes on.
-    """
-    if query.text is None or is_blank(query.text):
-        return None
-    for name in ("order", "cursor"):
-        if getattr(query, name) is not None:
-            raise ContractError("invalid", name, "is for a query without text: a question has its own ranking")
-    return query.text
+COUNTED: frozenset[Format] = frozenset({"tagged", "contribution"})
+"""Formats that say how many memories there are."""
 
 
-def search_of(tenant: str, query: Query, now: datetime) -> Search:
-    """What a query restricts, with every relative time taken from ``now``, those of ``filter`` from ``as_of``.
+class Extras(NamedTuple):
+    """What an answer has beside what was found: labels by memory, and how many memories there are in all."""
 
-    ``as_of`` asks for what was known then: nothing that happened later, nothing that had expired.
-
-    Raises:
-        ContractError: a time lies before year 1; the field is named.
-    """
-    until = _time("until", query.until, now)
-    if query.as_of is not None and (until is None or until > query.as_of):
-        until = min(query.as_of, _LAST - _INSTANT) + _INSTANT
-    return Search(
-        tenant=tenant,
-        scope=tuple(query.scope.pairs()),
-        threads=query.threads,
-        exclude_threads=query.exclude_threads,
-        authors=query.authors,
-        roles=query.roles,
-        kinds=query.kinds,
-        types=query.types,
-        tags_any=query.tags_any,
-        tags_all=query.tags_all,
-        since=_time("since", query.since, now),
-        until=until,
-        min_importance=query.min_importance,
-        min_confidence=query.min_confidence,
-        as_of=query.as_of or now,
-        without=() if asked_of(query) else tuple(filter(_ID.fullmatch, query.seen)),
-        where=None if query.filter is None else _where(query.filter, query.as_of or now),
-    )
+    labels: Mapping[str, tuple[str, ...]] = {}
+    available: int | None = None
 
 
-def _where(condition: Condition, at: datetime) -> dict[str, Any]:
-    try:
-        return narrowing(condition, at)
-    except ContractError as error:
-        raise ContractError(error.reason, "filter", error.problem) from None
-
-
-def _time(name: str, text: str | None, now: datetime) -> datetime | None:
-    try:
-        return None if text is None else resolve_time(text, now)
-    except ContractError as error:
-        raise ContractError(error.reason, name, error.problem) from None
-
-
-def answer_of(found: Found, query: Query, at: datetime, recipe: Recipe) -> Answer:
+def answer_of(found: Found, query: Query, at: datetime, recipe: Recipe, extras: Extras = Extras()) -> Answer:  # noqa: B008
     """The answer to a query: a list of so many, and what fits into the text."""
-    candidates = [entry.candidate for entry in found.ranked]
-    in_text = frozenset(pack(candidates, query.max_tokens, recipe).ids)
-    texts = {id_: found.pool.payloads[id_]["content"] for id_ in in_text}
-    text = render((candidate for candidate in candidates if candidate.id in texts), texts)
+    section = _section(found, query, recipe, extras)
+    in_text = frozenset(section.ids)
     memories = tuple(
-        memory_of(
-            entry,
-            found.pool.payloads[entry.candidate.id],
-            at,
-            in_text=entry.candidate.id in texts,
-            explain=query.explain,
-        )
+        memory_of(entry, found.pool.payloads[entry.candidate.id], query, at, extras, in_text)
         for entry in found.ranked[: query.limit]
     )
     return Answer.model_construct(
         memories=memories,
-        text=text,
-        tokens=tokens_of(len(text)),
+        text=section.text,
+        tokens=tokens_of(len(section.text)),
         degraded=(),
         limits=found.limits,
         cursor=found.cursor,
+        available=extras.available,
         took_ms=0.0,
     )
 
 
-def memory_of(entry: Entry, payload: Payload, at: datetime, *, in_text: bool, explain: bool) -> RecalledMemory:
+def _section(found: Found, query: Query, recipe: Recipe, extras: Extras) -> Section:
+    payloads = found.pool.payloads
+    if query.format == "timeline":
+        candidates = [entry.candidate for entry in found.ranked]
+        contents = {each.id: payloads[each.id]["content"] for each in candidates}
+        return timeline(candidates, contents, query.max_tokens, recipe, note=query.note)
+    entries = found.ranked[: query.limit] if query.format in OF_THE_LIST else found.ranked
+    shown = [_shown(entry, payloads[entry.candidate.id], extras) for entry in entries]
+    purpose = Purpose(asked_of(query), query.topic or TOPIC, query.use_when, extras.available, bool(query.seen))
+    return written(query.format, shown, purpose, chars_for(query.max_tokens), note=query.note)
+
+
+def _shown(entry: Entry, payload: Payload, extras: Extras) -> Shown:
+    candidate = entry.candidate
+    return Shown(
+        id=candidate.id,
+        text=line(payload["content"]),
+        type=payload.get("type") or candidate.kind,
+        kind=candidate.kind,
+        found_by=found_by(entry.found_by),
+        confidence=payload.get("confidence", 1.0),
+        decay=payload.get("decay", 0.0),
+        labels=extras.labels.get(candidate.id, ()),
+        handles=handles_of(payload.get("entities", ())),
+    )
+
+
+def memory_of(
+    entry: Entry, payload: Payload, query: Query, at: datetime, extras: Extras, in_text: Collection[str]
+) -> RecalledMemory:
     """One memory of an answer. What a later version has stored and this one doesn't know is passed through."""
     candidate = entry.candidate
     stated, believed = payload.get("confidence", 1.0), effective_of(payload, at)
@@ -137,10 +102,12 @@ def memory_of(entry: Entry, payload: Payload, at: datetime, *, in_text: bool, ex
         "effective_confidence": None if believed == stated else believed,
         "tags": tuple(payload.get("tags", ())),
         "source": payload.get("source"),
+        "labels": extras.labels.get(candidate.id),
+        "entities": handles_of(payload["entities"]) if payload.get("entities") else None,
         "found_by": found_by(entry.found_by),
         "score": entry.score,
-        "in_text": in_text,
-        "parts": ScoreParts(**entry.parts._asdict()) if explain else None,
+        "in_text": candidate.id in in_text,
+        "parts": ScoreParts(**entry.parts._asdict()) if query.explain else None,
     }
     try:
         return RecalledMemory.model_validate(fields)  # faster than model_construct

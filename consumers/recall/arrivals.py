@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from afterturn.schemas.errors import ContractError
+from afterturn.schemas.ids import rev_of
 from afterturn.schemas.points import Checkpoint, Memory, Receipt, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.schemas.token import Token
@@ -28,6 +30,18 @@ class Store(Protocol):
 
     async def born_at(self, tenant: str, rev: int) -> int:
         """How many points of a tenant the command at a rev made."""
+        ...
+
+
+class Log(Protocol):
+    """What is asked of the turn log. Both may raise ``Retry``."""
+
+    async def end(self, partition: int, /) -> int:
+        """The offset after the partition's last record."""
+        ...
+
+    async def committed(self, partition: int, /) -> int | None:
+        """The offset the recorder goes on with, None where it has committed none."""
         ...
 
 
@@ -67,25 +81,50 @@ class Arrivals:
 
         ``seconds`` shortens what is waited at most. A store that is away is asked again, as long as there is time.
         """
+        return await self._in_time(lambda: self._is_there(tenant, token), seconds)
+
+    async def all_of(self, partition: int, log: Log | None, seconds: float | None = None) -> bool:
+        """Wait until all that is on a partition's log now can be recalled; whether it came to that in time.
+
+        The checkpoint becomes visible before the rest of its batch, and is committed after all of it.
+        """
+        if log is None:
+            return False
+        end: int | None = None
+
+        async def recorded() -> bool:
+            nonlocal end
+            if end is None:
+                end = await log.end(partition)
+            if end == 0:
+                return True
+            checkpoint = await self._store.checkpoint(partition)
+            if checkpoint is None or checkpoint.next < rev_of(self._fold.epoch, end):
+                return False
+            return (await log.committed(partition) or 0) >= end
+
+        return await self._in_time(recorded, seconds)
+
+    async def _in_time(self, there: Callable[[], Awaitable[bool]], seconds: float | None) -> bool:
+        """Ask again and again whether it is there; one that can't be asked now is asked again."""
+        pause = _FIRST_PAUSE
         try:
             async with asyncio.timeout(self._seconds if seconds is None else min(seconds, self._seconds)):
-                await self._poll(tenant, token)
+                while True:
+                    try:
+                        if await there():
+                            return True
+                    except Retry:
+                        pause = _LONGEST_PAUSE
+                    await asyncio.sleep(pause)
+                    pause = min(_LONGEST_PAUSE, pause * _GROWTH)
         except TimeoutError:
             return False
-        return True
 
-    async def _poll(self, tenant: str, token: Token) -> None:
+    async def _is_there(self, tenant: str, token: Token) -> bool:
         # An epoch begins when everything of the one before has been applied.
-        passed, pause = token.epoch < self._fold.epoch, _FIRST_PAUSE
-        while True:
-            try:
-                passed = passed or await self._passed(token)
-                if passed and await self._whole(tenant, token):
-                    return
-            except Retry:
-                pause = _LONGEST_PAUSE
-            await asyncio.sleep(pause)
-            pause = min(_LONGEST_PAUSE, pause * _GROWTH)
+        passed = token.epoch < self._fold.epoch or await self._passed(token)
+        return passed and await self._whole(tenant, token)
 
     async def _passed(self, token: Token) -> bool:
         checkpoint = await self._store.checkpoint(token.partition)

@@ -1,24 +1,24 @@
-"""A query at its one instant, and its question as what the arms search for."""
+"""A query at its one instant: from what was asked to what is searched. Pure."""
 
 from __future__ import annotations
 
-import asyncio
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from afterturn.consumers.recall.answering import asked_of, search_of
 from afterturn.consumers.recall.paging import Page, fingerprint, page_of
-from afterturn.consumers.store.read import SparseVector
+from afterturn.consumers.store.narrowing import narrowing
 from afterturn.consumers.store.search import Search
-from afterturn.consumers.text import lexical
-from afterturn.consumers.text.budget import tokens_of
-from afterturn.consumers.text.embedder import Embedder, Vector
-from afterturn.schemas.parts import Usage
+from afterturn.schemas.conditions import Condition
+from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Query
-from afterturn.streams.errors import Retry
+from afterturn.schemas.types import is_blank
+from afterturn.schemas.when import resolve_time
 
-MOST_CHARS = 10_000
-"""Of a longer question its end is searched for: all of it would keep every other answer waiting for seconds."""
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_INSTANT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +55,61 @@ class Asking:
         return cls(query, question, query.as_of or now, search_of(tenant, query, now), bound_to, page)
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """What the arms search for; None where a question has nothing for an arm. ``lacks`` says which arm failed."""
+def asked_of(query: Query) -> str | None:
+    """The question of a query, None where it lists.
 
-    dense: Vector | None
-    sparse: SparseVector | None
-    lacks: tuple[str, ...]
-    usage: Usage
-
-
-async def sought(embedder: Embedder, question: str, seconds: float) -> Sought:
-    """A question as it stands, for both arms."""
-    question = question[-MOST_CHARS:]
-    dense, embedded = await vector_of(embedder, question, seconds)
-    words = lexical.query(question)
-    usage = Usage(embedder_calls=1, embedded_tokens=tokens_of(len(question))) if embedded else Usage()
-    sparse = (words.indices, words.values) if words else None
-    return Sought(dense, sparse, () if embedded else ("vector",), usage)
+    Raises:
+        ContractError: it has a question, and says in what order to list or where a list goes on.
+    """
+    if query.text is None or is_blank(query.text):
+        return None
+    for name in ("order", "cursor"):
+        if getattr(query, name) is not None:
+            raise ContractError("invalid", name, "is for a query without text: a question has its own ranking")
+    return query.text
 
 
-async def vector_of(embedder: Embedder, text: str, seconds: float) -> tuple[Vector | None, bool]:
-    """The vector, None where the text has none; and whether the embedder did its work in time."""
+def search_of(tenant: str, query: Query, now: datetime) -> Search:
+    """What a query restricts, with every relative time taken from ``now``, those of ``filter`` from ``as_of``.
+
+    ``as_of`` asks for what was known then: nothing that happened later, nothing that had expired.
+
+    Raises:
+        ContractError: a time lies before year 1; the field is named.
+    """
+    until = _time("until", query.until, now)
+    if query.as_of is not None and (until is None or until > query.as_of):
+        until = min(query.as_of, _LAST - _INSTANT) + _INSTANT
+    return Search(
+        tenant=tenant,
+        scope=tuple(query.scope.pairs()),
+        threads=query.threads,
+        exclude_threads=query.exclude_threads,
+        authors=query.authors,
+        roles=query.roles,
+        kinds=query.kinds,
+        types=query.types,
+        tags_any=query.tags_any,
+        tags_all=query.tags_all,
+        since=_time("since", query.since, now),
+        until=until,
+        min_importance=query.min_importance,
+        min_confidence=query.min_confidence,
+        as_of=query.as_of or now,
+        without=() if asked_of(query) else tuple(filter(_ID.fullmatch, query.seen)),
+        where=None if query.filter is None else _where(query.filter, query.as_of or now),
+    )
+
+
+def _where(condition: Condition, at: datetime) -> dict[str, Any]:
     try:
-        async with asyncio.timeout(seconds):
-            return await embedder.embed_query(text), True
-    except (Retry, TimeoutError):
-        return None, False
+        return narrowing(condition, at)
+    except ContractError as error:
+        raise ContractError(error.reason, "filter", error.problem) from None
+
+
+def _time(name: str, text: str | None, now: datetime) -> datetime | None:
+    try:
+        return None if text is None else resolve_time(text, now)
+    except ContractError as error:
+        raise ContractError(error.reason, name, error.problem) from None

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from afterturn.consumers.recall.answering import answer_of
-from afterturn.consumers.recall.arrivals import Arrivals, tenant_partition, token_of
-from afterturn.consumers.recall.asking import Asking, sought
+from afterturn.consumers.recall.answering import COUNTED, Extras, answer_of
+from afterturn.consumers.recall.arrivals import Arrivals, Log, tenant_partition, token_of
+from afterturn.consumers.recall.asking import Asking
 from afterturn.consumers.recall.finding import Credible, Found
+from afterturn.consumers.recall.labelling import LabelResolver, SourceLabels, labels
 from afterturn.consumers.recall.listing import Lister
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.outcomes import Announce, Reply, event_of
 from afterturn.consumers.recall.profiles import Asked, Profiles
 from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.reading import Reader
+from afterturn.consumers.recall.seeking import sought
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.store.answers import AnswerStore
@@ -41,7 +43,11 @@ On LoCoMo with WordLlama, 1,536 questions, beside 100 hits and 20 windows: R@10 
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What recall stands on. ``heals`` tells of a partition whether the store is behind what was committed."""
+    """What recall stands on.
+
+    ``heals`` tells of a partition whether the store is behind what was committed. Without ``log`` nothing can be
+    waited for but tokens.
+    """
 
     store: AnswerStore
     embedder: Embedder
@@ -49,6 +55,8 @@ class Seams:
     announce: Announce
     heals: Callable[[int], bool]
     metrics: RecallMetrics
+    log: Log | None = None
+    labels: LabelResolver = field(default_factory=SourceLabels)
 
 
 class _Unscoped(Exception):  # noqa: N818 - a refusal on its way out
@@ -74,7 +82,7 @@ class Recall:
     async def answer(self, tenant: str, query: Query, now: datetime) -> Answer:
         """What the tenant's memories say to a query; without a text, what happened last.
 
-        ``degraded`` of the answer names what it lacks: ``after`` (the awaited turn isn't there yet), ``healing`` (the
+        ``degraded`` of the answer names what it lacks: ``after`` (what was waited for isn't there), ``healing`` (the
         store is catching up), ``vector`` or ``keyword`` (an arm of the search failed), ``neighbour`` (what stands
         around the hits), ``search`` (the whole of it: the answer is empty).
 
@@ -85,10 +93,10 @@ class Recall:
         started = time.perf_counter()
         asking = Asking.of(tenant, query, now)
         token = None if query.after is None else token_of(tenant, query.after, self._seams.fold)
-        lacks = await self._behind(tenant, token, query.after_wait)
+        lacks = await self._behind(tenant, token, query)
         try:
             async with asyncio.timeout(self._timeout):
-                state = await self._states.get(tenant, fresh=token is not None)
+                state = await self._states.get(tenant, fresh=token is not None or query.consistent)
                 reply = await self._permitted(state, asking)
         except _Unscoped as refused:
             self._told(tenant, Reply(skipped="scope"), now, 0.0)
@@ -98,14 +106,18 @@ class Recall:
         ms = (time.perf_counter() - started) * 1_000
         return self._told(tenant, replace(reply, lacks=(*lacks, *reply.lacks)), now, ms)
 
-    async def _behind(self, tenant: str, token: Token | None, seconds: float | None) -> tuple[str, ...]:
-        """Wait for a token; what of the tenant's log the store doesn't hold yet."""
-        lacks: tuple[str, ...] = ()
-        if token is not None:
+    async def _behind(self, tenant: str, token: Token | None, query: Query) -> tuple[str, ...]:
+        """Wait for a token, or for all there is; what of the tenant's log the store doesn't hold yet."""
+        partition = tenant_partition(tenant, self._seams.fold)
+        arrived = True
+        if token is not None or query.consistent:
             with self._seams.metrics.after_seconds.time():
-                lacks = () if await self._arrivals.wait(tenant, token, seconds) else ("after",)
-        heals = self._seams.heals(tenant_partition(tenant, self._seams.fold))
-        return (*lacks, "healing") if heals else lacks
+                if token is not None:
+                    arrived = await self._arrivals.wait(tenant, token, query.after_wait)
+                if arrived and query.consistent:
+                    arrived = await self._arrivals.all_of(partition, self._seams.log, query.after_wait)
+        lacks = () if arrived else ("after",)
+        return (*lacks, "healing") if self._seams.heals(partition) else lacks
 
     async def _permitted(self, state: TenantState | None, asking: Asking) -> Reply:
         """The reply, as far as the tenant's settings let it be asked for."""
@@ -115,18 +127,24 @@ class Recall:
         if settings.phases is not None and settings.phases.recall == "off":
             return Reply(skipped="off")
         finding = self._found(asking, state.authors if state else ())
-        if asking.query.count:
+        counting = asking.query.count or asking.query.format in COUNTED
+        if counting:
             found, available = await asyncio.gather(finding, self._counted(asking.search))
         else:
             found, available = await finding, None
-        answer = answer_of(found, asking.query, asking.at, self._recipe)
-        return Reply(answer.model_copy(update={"available": available}), found.lacks, found.usage)
+        extras = Extras(await self._labels(asking, found), available)
+        return Reply(answer_of(found, asking.query, asking.at, self._recipe, extras), found.lacks, found.usage)
 
     async def _counted(self, search: Search) -> int | None:
         try:
             return await self._seams.store.count(search)
         except Retry:
             return None  # the answer is good without it
+
+    async def _labels(self, asking: Asking, found: Found) -> dict[str, tuple[str, ...]]:
+        listed = [entry.candidate.id for entry in found.ranked[: asking.query.limit]]
+        payloads = {id_: found.pool.payloads[id_] for id_ in listed}
+        return await labels(self._seams.labels, asking.search.tenant, payloads)
 
     async def _found(self, asking: Asking, authors: Sequence[str]) -> Found:
         search, query = asking.search, asking.query

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from afterturn.consumers.recall.access.gate import Gate, open_gate
 from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.announcing import EventQueue
+from afterturn.consumers.recall.ends import TurnLog
 from afterturn.consumers.recall.engine import Recall, Seams
 from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
@@ -167,7 +168,9 @@ class _Parts:
         watch = Watch(
             lambda: admin if self._desk.publisher else None, store, fold, health, seconds=settings.watch_seconds
         )
-        seams = Seams(store, embedder, fold, self._events.announce, watch.heals, self._desk.metrics)
+        log = TurnLog(self._kafka, admin, fold, deadline=settings.after_wait)
+        self._resources.push_async_callback(log.close)
+        seams = Seams(store, embedder, fold, self._events.announce, watch.heals, self._desk.metrics, log)
         self._desk.recall = Recall(seams, settings)
         self._desk.records = Records.of(client, store, fold, settings)
         health.here("qdrant")

@@ -11,6 +11,7 @@ another author, and none takes more characters than packing counted.
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+from afterturn.consumers.recall.prompt.guarding import line
 from afterturn.consumers.recall.ranking.candidates import Candidate, session, time_order
 
 MONTHS = (
@@ -31,7 +32,7 @@ def render(chosen: Iterable[Candidate], texts: Mapping[str, str]) -> str:
         block = blocks.setdefault(session(candidate), [])
         if not block:
             block.append(f"[{date_of(candidate.occurred_at)}]")
-        block.append(f"{_one_line(candidate.speaker)}: {_one_line(texts[candidate.id])}")
+        block.append(f"{line(candidate.speaker)}: {line(texts[candidate.id])}")
     return "\n".join(line for block in blocks.values() for line in block)
 
 
@@ -39,9 +40,3 @@ def date_of(moment: datetime) -> str:
     """Return a time as headers show it, in UTC: 8 May 2023, 13:56."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment.hour:02}:{moment.minute:02}"
-
-
-def _one_line(text: str) -> str:
-    """Return the text without line breaks, of whatever kind, and without blank lines; never longer."""
-    lines = text.splitlines()
-    return lines[0] if len(lines) == 1 else " ".join(line for line in lines if line.strip())

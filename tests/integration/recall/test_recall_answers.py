@@ -7,6 +7,7 @@ import pytest
 from support.recall_bench import NOW, Bench, texts
 from support.remembered import AT, Said
 
+from afterturn.consumers.recall.prompt.guarding import NOTE
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import Recalled, Skipped
 from afterturn.schemas.ids import tenant_id
@@ -170,7 +171,7 @@ async def test_the_text_never_exceeds_its_budget(bench: Bench, tenant: str, toke
     await bench.remembering.remember(tenant, [f"Train {n}\n\ngoes to\nKyoto {'x' * (n * 7 % 90)}" for n in range(60)])
     answer = await bench.ask(tenant, "Which train goes to Kyoto?", max_tokens=tokens, limit=60)
     assert answer.tokens <= tokens
-    lines = sum(not line.startswith("[") for line in answer.text.splitlines())
+    lines = sum(not line.startswith("[") for line in answer.text.splitlines() if line != NOTE)
     assert lines == sum(memory.in_text for memory in answer.memories)
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from afterturn.consumers.recall import metrics as names
-from afterturn.consumers.recall.answering import found_by, search_of
+from afterturn.consumers.recall.answering import found_by
 from afterturn.consumers.recall.arrivals import tenant_partition, token_of
+from afterturn.consumers.recall.asking import search_of
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.outcomes import Reply, event_of
 from afterturn.consumers.recall.ranking.pool import Pool, candidate_of, thread_key

@@ -1,0 +1,45 @@
+"""A question as what the arms search for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from afterturn.consumers.store.read import SparseVector
+from afterturn.consumers.text import lexical
+from afterturn.consumers.text.budget import tokens_of
+from afterturn.consumers.text.embedder import Embedder, Vector
+from afterturn.schemas.parts import Usage
+from afterturn.streams.errors import Retry
+
+MOST_CHARS = 10_000
+"""Of a longer question its end is searched for: all of it would keep every other answer waiting for seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What the arms search for; None where a question has nothing for an arm. ``lacks`` says which arm failed."""
+
+    dense: Vector | None
+    sparse: SparseVector | None
+    lacks: tuple[str, ...]
+    usage: Usage
+
+
+async def sought(embedder: Embedder, question: str, seconds: float) -> Sought:
+    """A question as it stands, for both arms."""
+    question = question[-MOST_CHARS:]
+    dense, embedded = await vector_of(embedder, question, seconds)
+    words = lexical.query(question)
+    usage = Usage(embedder_calls=1, embedded_tokens=tokens_of(len(question))) if embedded else Usage()
+    sparse = (words.indices, words.values) if words else None
+    return Sought(dense, sparse, () if embedded else ("vector",), usage)
+
+
+async def vector_of(embedder: Embedder, text: str, seconds: float) -> tuple[Vector | None, bool]:
+    """The vector, None where the text has none; and whether the embedder did its work in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await embedder.embed_query(text), True
+    except (Retry, TimeoutError):
+        return None, False
