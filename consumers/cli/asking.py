@@ -29,6 +29,12 @@ WIDE = 100
 _HEADER = re.compile(r"\[\d{1,2} [A-Z][a-z]+ \d{1,4}, \d\d:\d\d\]")
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]{4,}")
 
+After = Annotated[
+    str | None, typer.Option(metavar="TOKEN", help="Wait until this turn can be recalled; publish returns tokens.")
+]
+InFormat = Annotated[Format | None, typer.Option("--format", help="Print the prompt text only, in this format.")]
+Where = Annotated[str | None, typer.Option("--filter", metavar="JSON", help="Only memories for which this holds.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
@@ -45,16 +51,10 @@ def ask(
     threads: Annotated[list[str] | None, typer.Option("--thread", help="Of this thread; repeat for several.")] = None,
     since: Annotated[str | None, typer.Option(help="From this time on (RFC 3339, or -7d, -3h, -20m).")] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    after: Annotated[
-        str | None, typer.Option(metavar="TOKEN", help="Wait until this turn can be recalled; publish returns tokens.")
-    ] = None,
+    after: After = None,
     profile: Annotated[Profile, typer.Option(help="The ranking.")] = "recipe",
-    format_: Annotated[
-        Format | None, typer.Option("--format", help="Print the prompt text only, in this format.")
-    ] = None,
-    filter_: Annotated[
-        str | None, typer.Option("--filter", metavar="JSON", help="Only memories this condition holds for.")
-    ] = None,
+    format_: InFormat = None,
+    filter_: Where = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Print the prompt text only.")] = False,
     as_json: AsJson = False,
@@ -78,9 +78,13 @@ def ask(
         body["scope"] = {"user": user}
     with httpx.Client(timeout=30) as client:
         answer = post_recall(client, url, tenant, body)
+    _tell(question, answer, as_json=as_json, text=text or format_ is not None)
+
+
+def _tell(question: str, answer: Answer, *, as_json: bool, text: bool) -> None:
     if as_json:
         typer.echo(orjson.dumps(answer.model_dump(mode="json", exclude_none=True)).decode())
-    elif text or format_ is not None:
+    elif text:
         typer.echo(printable(answer.text) if sys.stdout.isatty() else answer.text)
     else:
         show(question, answer)
