@@ -55,7 +55,7 @@ def knowledge_of(shown: Shown, relations: Mapping[str, Knowledge]) -> Knowledge:
     what fades fast is episodic, what is believed and fades slowly semantic, and the rest working.
     """
     text = shown.text.casefold()
-    named = next((sort for name, sort in relations.items() if name.casefold() in text), None)
+    named: Knowledge | None = next((sort for name, sort in relations.items() if name.casefold() in text), None)
     if named is not None:
         return named
     if shown.kind == "procedural":
