@@ -80,6 +80,7 @@ class ScoreParts(Model):
     recency: float = 0.0
     confidence: float = 0.0
     related: float = 0.0
+    time: float = 0.0
 
 
 class RecalledMemory(Model):

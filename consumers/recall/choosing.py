@@ -44,30 +44,35 @@ def places_to_read(ranked: Sequence[Ranked], scoring: Scoring, pool: Pool, limit
 
 
 def _most_bonus(scoring: Scoring) -> float:
-    if scoring.favour.author is not None:
-        return scoring.recipe.author
-    return 0.0 if scoring.favour.role is None else scoring.recipe.first_person
+    """The most a memory can get that only reading it tells: whose it is, what it says of time, when it was said."""
+    recipe, asked = scoring.recipe, scoring.asked
+    author = 0.0 if scoring.favour.author is None else recipe.author
+    role = 0.0 if scoring.favour.role is None else recipe.first_person
+    date = recipe.date if asked.named or asked.spans else 0.0
+    return max(author, role) + (recipe.when if asked.when else 0.0) + date
 
 
 def _places(scoring: Scoring, pool: Pool, least: float) -> Iterator[Window]:
     """Yield the places in the windows of the best hits whose gain reaches ``least``, those of the hits left out."""
     places, kernel = scoring.places, scoring.recipe.kernel
+    best_days = {key: (key, day) for key, day in sorted(scoring.sessions, key=scoring.sessions.__getitem__)}
     for key, first, last in scoring.around:
         thread, scores = pool.threads[key], scoring.threads[key]
+        best_day = best_days.get(key, (key, 0))  # which day a place is of only reading it tells
         held = [
             position
             for position in range(first, last + 1)
             if (
                 (key, position) not in places or (key, position) in pool.divided
             )  # of a message in parts, some are hits
-            and _reaches(gain(scores, position, kernel), least)
+            and _reaches(gain(scores, position, kernel), scoring.talk((key, position), best_day), least)
         ]
         for start, end in _runs(held):
             yield Window(thread.name, thread.scope, start, end)
 
 
-def _reaches(gained: float, least: float) -> bool:
-    return gained > 0 and gained >= least - NEARLY_NOTHING
+def _reaches(gained: float, talk: float, least: float) -> bool:
+    return gained > 0 and gained + talk >= least - NEARLY_NOTHING
 
 
 def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:

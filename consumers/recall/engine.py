@@ -33,12 +33,19 @@ from afterturn.schemas.settings import FoldSettings, TenantSettings
 from afterturn.schemas.token import Token
 from afterturn.streams.errors import Retry
 
-SERVED = replace(MEASURED, candidates=50, best=5)
-"""The recipe as it is served: half the hits and a quarter of the windows, which halves what an answer costs.
-
-On LoCoMo with WordLlama, 1,536 questions, beside 100 hits and 20 windows: R@10 .774 (.776), R@20 .839 (.835), R@2k .904
-(.903), A@2k .848 (.850), category 5 R@2k .951 (.933).
-"""
+SERVED = replace(
+    MEASURED,
+    candidates=100,
+    best=10,
+    lexical_power=1.5,
+    lexical_doubt=0.5,
+    question=0.3,
+    reply=0.3,
+    session=0.15,
+    when=0.3,
+    date=0.5,
+)
+"""The recipe as it is served; docs/quality.md has what each number is worth, and what was tried beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
+from afterturn.consumers.recall.ranking.times import NO_TIME, asked_time
 from afterturn.consumers.recall.seeking import MOST_CHARS, vector_of
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
@@ -76,8 +77,10 @@ class Reader:
         limit = min(MOST_HITS, self._recipe.candidates + len(query.seen))
         found, limits = credible.of_search(await self._store.hits(search, dense, sparse, limit), limit)
         lacks = [*([] if embedded else ["vector"]), *(LACKS[arm] for arm in found.failed)]
-        pool = Pool.of(found)
-        scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favour(question, authors), self._recipe)
+        asked = asked_time(question, search.as_of) if search.as_of else NO_TIME
+        pool = Pool.of(found, times=asked.when)
+        favoured = favour(question, authors)
+        scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favoured, self._recipe, asked)
         ranked = unseen(scoring.ranked(pool.candidates), query.seen)
         try:
             ranked = await self._with_neighbours(search, query, pool, scoring, ranked, credible)

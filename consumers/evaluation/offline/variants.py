@@ -9,6 +9,7 @@ from typing import Any
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.schemas.errors import ContractError
 
+_NEUTRAL = {"lexical_power": 1.0}
 _FORM = "write NAME=VALUE[,VALUE], a series of numbers as 0.3/0.2/0.1"
 
 
@@ -49,12 +50,12 @@ def _parsed(recipe: Recipe, wish: str) -> tuple[str, Any]:
 def without(recipe: Recipe) -> dict[str, Recipe]:
     """The recipe with each of its numbers that is a weight set to nothing, one at a time."""
     weights = (name for name in (field.name for field in fields(Recipe)) if _is_weight(getattr(recipe, name)))
-    nothing: dict[str, Any] = {name: _nothing(getattr(recipe, name)) for name in weights}
+    nothing: dict[str, Any] = {name: _NEUTRAL.get(name, _nothing(getattr(recipe, name))) for name in weights}
     return {f"without {name}": replace(recipe, **{name: value}) for name, value in nothing.items()}
 
 
 def _is_weight(value: object) -> bool:
-    return isinstance(value, (float, tuple)) and value != _nothing(value)
+    return isinstance(value, (float, tuple)) and value not in (0.0, _nothing(value))
 
 
 def _nothing(value: object) -> float | tuple[float, ...]:

@@ -22,6 +22,7 @@ class Candidate(NamedTuple):
         chars: Characters (code points) of the content.
         short_question: Whether the content only asks: it ends in a question mark and is short.
         kind: episodic, semantic, reflection or procedural.
+        tells_when: Whether the content names a time. Looked up only where a question asks when.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Candidate(NamedTuple):
     chars: int
     short_question: bool
     kind: str
+    tells_when: bool = False
 
     @property
     def speaker(self) -> str:

@@ -9,6 +9,8 @@ from afterturn.schemas.query import FoundBy
 EPSILON = 1e-9
 """Keeps the normalisation of equal scores defined: they all become 0."""
 
+_TENTH, _FULL = 9, 1.5
+"""The hit the best is compared with (from 0), and how fast trust becomes full: two thirds above it are enough."""
 Hits = Mapping[str, float]
 """An arm's answer: score by id, best first."""
 
@@ -49,13 +51,28 @@ def min_max(hits: Hits) -> dict[str, float]:
     return {identity: (score - low) / width for identity, score in hits.items()}
 
 
+def standing_out(hits: Hits, doubt: float) -> float:
+    """Return how far a list is trusted, from 1 - `doubt` to 1: the more, the further its best hit is above the tenth.
+
+    A question whose words are everywhere finds many messages equally well: none of them by its words.
+    """
+    if not hits or not doubt:
+        return 1.0
+    ordered = sorted(hits.values(), reverse=True)
+    tenth = ordered[_TENTH] if len(ordered) > _TENTH else 0.0
+    return min(1.0, 1 - doubt + doubt * _FULL * (ordered[0] - tenth) / (ordered[0] + EPSILON))
+
+
 def fuse(dense: Hits, lexical: Hits, recipe: Recipe = MEASURED) -> Fused:
     """Return lexical + 0.7 · dense, each list scaled to 0..1 first.
 
+    The lexical share is raised to the recipe's power, and weighs less where its best hit doesn't stand out.
+
     A lexical score of 0 or less says that no word of the question occurs: such a hit is left out.
     """
-    words = min_max({identity: score for identity, score in lexical.items() if score > 0})
-    by_word = {identity: recipe.lexical_weight * share for identity, share in words.items()}
+    said = {identity: score for identity, score in lexical.items() if score > 0}
+    weight = recipe.lexical_weight * standing_out(said, recipe.lexical_doubt)
+    by_word = {identity: weight * share**recipe.lexical_power for identity, share in min_max(said).items()}
     by_sense = {identity: recipe.dense_weight * share for identity, share in min_max(dense).items()}
     scores = dict(by_word)
     for identity, share in by_sense.items():

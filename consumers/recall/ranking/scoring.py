@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from afterturn.consumers.recall.ranking.around import Session, reply_scores, session_scores
 from afterturn.consumers.recall.ranking.asker import speaks_of_asker
-from afterturn.consumers.recall.ranking.candidates import Candidate, Candidates
+from afterturn.consumers.recall.ranking.candidates import Candidate, Candidates, session
 from afterturn.consumers.recall.ranking.fusion import Fused, Hits, fuse
 from afterturn.consumers.recall.ranking.kernel import Place, Window, by_thread, gain, place_scores, windows
 from afterturn.consumers.recall.ranking.names import named_authors
 from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
+from afterturn.consumers.recall.ranking.times import NO_TIME, AskedTime, nearness
 from afterturn.schemas.query import FoundBy
 
 
@@ -21,9 +23,10 @@ class Parts(NamedTuple):
     Attributes:
         lexical: From the lexical arm, 0..1.
         dense: From the dense arm, 0..0.7.
-        neighbour: From the messages around it in its thread.
+        neighbour: From the messages around it in its thread: its neighbours, the question it replies to, its session.
         author: Bonus of the named author's messages, or of the user's for a question in the first person.
         question: Malus of a short question; 0 or less.
+        time: Bonus of what names a time, where the question asks when, and of what was said when the question means.
     """
 
     lexical: float
@@ -31,6 +34,7 @@ class Parts(NamedTuple):
     neighbour: float
     author: float
     question: float
+    time: float = 0.0
 
 
 class Ranked(NamedTuple):
@@ -44,11 +48,12 @@ class Ranked(NamedTuple):
     author: float
     question: float
     found_by: frozenset[FoundBy]
+    time: float = 0.0
 
     @property
     def parts(self) -> Parts:
         """What the score is the sum of."""
-        return Parts(self.lexical, self.dense, self.neighbour, self.author, self.question)
+        return Parts(self.lexical, self.dense, self.neighbour, self.author, self.question, self.time)
 
 
 class Favour(NamedTuple):
@@ -73,6 +78,7 @@ def rank(
     question: str,
     authors: Iterable[str],
     recipe: Recipe = MEASURED,
+    asked: AskedTime = NO_TIME,
 ) -> list[Ranked]:
     """Return the hits, and the neighbours of the best of them, best first.
 
@@ -84,13 +90,14 @@ def rank(
         question: The question as asked.
         authors: The tenant's author names.
         recipe: The numbers.
+        asked: What the question says of time.
 
     Returns:
         Equal scores stand newest first. Every hit is there: the weakest of a list, or its only one, has a score of 0
         and no bonus, so that a tenant's one memory is recalled. A message found by neighbours alone has gained
         something from them.
     """
-    return Scoring.of(dense, lexical, candidates, favour(question, authors), recipe).ranked(candidates)
+    return Scoring.of(dense, lexical, candidates, favour(question, authors), recipe, asked).ranked(candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,9 @@ class Scoring:
         around: The windows of the best places.
         favour: Whose messages are asked for.
         recipe: The numbers.
+        asked: What the question says of time.
+        sessions: The mean of the best places' scores by thread and day, where the recipe counts it.
+        replies: The scores of short questions at the places after them, likewise.
     """
 
     fused: Fused
@@ -112,37 +122,61 @@ class Scoring:
     around: Sequence[Window]
     favour: Favour
     recipe: Recipe
+    asked: AskedTime
+    sessions: Mapping[Session, float]
+    replies: Mapping[Place, float]
 
     @classmethod
     def of(
-        cls, dense: Hits, lexical: Hits, candidates: Candidates, favoured: Favour, recipe: Recipe = MEASURED
+        cls,
+        dense: Hits,
+        lexical: Hits,
+        candidates: Candidates,
+        favoured: Favour,
+        recipe: Recipe = MEASURED,
+        asked: AskedTime = NO_TIME,
     ) -> Scoring:
         """The scoring of a search: its arms' scores by id, and what is known of its hits."""
         fused = fuse(dense, lexical, recipe)
         places = place_scores(fused.scores, candidates)
         around = windows(places, recipe.best, len(recipe.kernel))
-        return cls(fused, places, by_thread(places), around, favoured, recipe)
+        sessions = session_scores(places, candidates) if recipe.session else {}
+        replies = reply_scores(places, candidates) if recipe.reply else {}
+        return cls(fused, places, by_thread(places), around, favoured, recipe, asked, sessions, replies)
 
     def ranked(self, candidates: Candidates) -> list[Ranked]:
         """Return the hits and neighbours among these, best first; equal scores stand newest first."""
-        recipe, fused = self.recipe, self.fused
-        author, role = self.favour
+        fused = self.fused
         ranked = []
-        for identity, candidate, gained in self._considered(candidates):
-            words, sense = fused.lexical.get(identity, 0.0), fused.dense.get(identity, 0.0)
+        for identity, candidate, near in self._considered(candidates):
+            words, sense, gained = fused.lexical.get(identity, 0.0), fused.dense.get(identity, 0.0), near
             score = words + sense + gained
-            bonus = malus = 0.0
+            bonus = malus = time = 0.0
             if score > 0:
-                if candidate.author == author:
-                    bonus = recipe.author
-                elif candidate.role == role:
-                    bonus = recipe.first_person
-                if candidate.short_question:
-                    malus = -recipe.question
+                bonus, malus, time = self._bonus(candidate), self._malus(candidate), self._time(candidate)
+                gained += self.talk((candidate.thread_key, candidate.position), session(candidate))
+            total = words + sense + gained + bonus + malus + time
             found_by = fused.found_by(identity)
-            ranked.append(Ranked(candidate, score + bonus + malus, words, sense, gained, bonus, malus, found_by))
+            ranked.append(Ranked(candidate, total, words, sense, gained, bonus, malus, found_by, time))
         ranked.sort(key=best_then_newest, reverse=True)
         return ranked
+
+    def talk(self, place: Place, session_: Session) -> float:
+        """Return what a place gains from the question before it and from its session."""
+        return self.recipe.reply * self.replies.get(place, 0.0) + self.recipe.session * self.sessions.get(session_, 0.0)
+
+    def _bonus(self, candidate: Candidate) -> float:
+        author, role = self.favour
+        if candidate.author == author:
+            return self.recipe.author
+        return self.recipe.first_person if candidate.role == role else 0.0
+
+    def _malus(self, candidate: Candidate) -> float:
+        return -self.recipe.question if candidate.short_question else 0.0
+
+    def _time(self, candidate: Candidate) -> float:
+        told = self.recipe.when if self.asked.when and candidate.tells_when else 0.0
+        return told + self.recipe.date * nearness(self.asked, candidate.occurred_at)
 
     def _considered(self, candidates: Candidates) -> Iterator[tuple[str, Candidate, float]]:
         """Yield the hits, and what gains from them in their windows: id, candidate, gain."""

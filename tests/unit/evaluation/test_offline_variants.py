@@ -29,4 +29,5 @@ def test_without_each_weight_leaves_the_others() -> None:
     found = without(Recipe())
     assert found["without author"] == Recipe(author=0.0)
     assert found["without kernel"] == Recipe(kernel=(0.0,) * 5)
+    assert found["without lexical_power"] == Recipe()
     assert "without candidates" not in found

@@ -1,15 +1,19 @@
 """Which neighbours are read: enough for the list that reading everything around the hits gives, and no more."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.recall_values import AUTHORS, LAW, candidate, conversation
+from support.recall_values import AUTHORS, LAW, START, candidate, conversation
 
 from afterturn.consumers.recall.choosing import Limits, places_to_read
+from afterturn.consumers.recall.engine import SERVED
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.pool import Pool, Thread
 from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, favour, rank
+from afterturn.consumers.recall.ranking.times import asked_time
 from afterturn.consumers.store.search import Window
 from afterturn.schemas.scope import Scope
 
@@ -56,6 +60,38 @@ def test_the_list_is_that_of_reading_everything(data: st.DataObject, limit: int,
     read = {each.id: each for each in [*hits, *within(places, everything)]}
     ours = ranked_from(pool, read.values(), question)[:limit]
     theirs = ranked_from(pool, everything, question)[:limit]
+    assert [(e.candidate.id, e.score) for e in ours] == [(e.candidate.id, e.score) for e in theirs]
+
+
+@LAW
+@given(
+    st.data(),
+    st.integers(1, 12),
+    st.integers(0, 400),
+    st.sampled_from([*QUESTIONS, "When did Ada go?", "What did Ben say on 9 May 2023?", "When did I go in June?"]),
+)
+def test_so_it_is_with_the_served_recipe(data: st.DataObject, limit: int, tokens: int, question: str) -> None:
+    """What only reading a neighbour tells (whose it is, its day, whether it names a time) is reckoned with."""
+    everything = [
+        message._replace(
+            occurred_at=message.occurred_at + timedelta(days=message.position // 9),
+            tells_when=data.draw(st.booleans()),
+            short_question=data.draw(st.booleans()),
+        )
+        for name, author in (("t", "Ada"), ("u", "Ben"))
+        for message in conversation(name, 25, author)
+    ]
+    identities = st.sampled_from([each.id for each in everything])
+    scores = st.floats(0, 5, allow_nan=False, allow_subnormal=False)
+    dense, lexical = (data.draw(st.dictionaries(identities, scores, max_size=12)) for _ in range(2))
+    pool = pool_of([each for each in everything if each.id in dense or each.id in lexical], dense, lexical)
+    asked, recipe = asked_time(question, START), replace(SERVED, best=3)
+    scoring = Scoring.of(dense, lexical, pool.candidates, favour(question, AUTHORS), recipe, asked)
+
+    places = places_to_read(scoring.ranked(pool.candidates), scoring, pool, Limits(limit, tokens))
+
+    read = {each.id: each for each in [*pool.candidates.values(), *within(places, everything)]}
+    ours, theirs = (scoring.ranked(known)[:limit] for known in (read, {each.id: each for each in everything}))
     assert [(e.candidate.id, e.score) for e in ours] == [(e.candidate.id, e.score) for e in theirs]
 
 
