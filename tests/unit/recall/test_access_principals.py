@@ -11,11 +11,12 @@ from afterturn.consumers.recall.access.principals import (
     RIGHTS,
     Forbidden,
     Principal,
+    Right,
     require_dimensions,
     within,
 )
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.scope import DIMENSIONS, Scope
+from afterturn.schemas.scope import DIMENSIONS, Dimension, Scope
 
 SCOPES = st.builds(Scope, **{d: st.none() | st.sampled_from(["a", "b"]) for d in DIMENSIONS})
 TENANTS = st.lists(st.sampled_from(["t1", "t2", "t3"]), min_size=1, max_size=3, unique=True).map(tuple)
@@ -57,9 +58,8 @@ def test_everyone_must_say_for_whom_they_ask() -> None:
 
 
 @given(st.sets(st.sampled_from(RIGHTS)), st.sampled_from(RIGHTS))
-def test_only_a_right_that_is_given_is_had(given_: set[str], needed: str) -> None:
-    principal = Principal("p", frozenset(r for r in RIGHTS if r in given_), None)
-    right = next(r for r in RIGHTS if r == needed)
+def test_only_a_right_that_is_given_is_had(given_: set[Right], right: Right) -> None:
+    principal = Principal("p", frozenset(given_), None)
     if right in given_:
         principal.require(right)
     else:
@@ -67,10 +67,10 @@ def test_only_a_right_that_is_given_is_had(given_: set[str], needed: str) -> Non
             principal.require(right)
 
 
-@given(SCOPES, st.lists(st.sampled_from(DIMENSIONS), unique=True).map(tuple))
-def test_a_missing_dimension_makes_memory_unavailable(scope: Scope, required: tuple[str, ...]) -> None:
+@given(SCOPES, st.sets(st.sampled_from(DIMENSIONS)))
+def test_a_missing_dimension_makes_memory_unavailable(scope: Scope, required: set[Dimension]) -> None:
     """Row 6: fail closed, naming the dimensions that are missing and no value."""
-    dimensions = tuple(d for d in DIMENSIONS if d in required)
+    dimensions: list[Dimension] = [d for d in DIMENSIONS if d in required]
     missing = [d for d in dimensions if getattr(scope, d) is None]
     if not missing:
         require_dimensions(scope, dimensions)
