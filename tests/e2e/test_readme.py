@@ -25,20 +25,19 @@ def test_the_readme(stack: Addresses, tmp_path: Path) -> None:
     reader = Reader(README, stack, tmp_path)
     (block,) = reader.blocks("python")
     first, again = reader.python(block), reader.python(block)
-    assert "Ada: We fly to Oviedo on the 12th." in first
-    assert "memory.recorded.v1" in first
-    assert "memory.skipped.v1" in again
-    assert "duplicate" in again
-    assert again.count("We fly to Oviedo") == 1
+    assert "user: We fly to Oviedo on the 12th." in first
+    assert again.count("We fly to Oviedo on the 12th.") == 1, "a turn is recorded once"
     (block,) = reader.blocks("sh", "curl")
     accepted, answer = reader.answers(block)
-    assert accepted["status"] == "accepted"
-    assert "Ada: We fly to Oviedo on the 12th." in answer["text"]
+    assert accepted["status"] == "visible"
+    assert "user: We fly to Oviedo on the 12th." in answer["text"]
 
 
 def test_from_an_agent(stack: Addresses, tmp_path: Path) -> None:
     reader = Reader(FROM_AN_AGENT, stack, tmp_path)
-    publishing, subscribing = reader.blocks("python")
+    turning, unasked, publishing, subscribing = reader.blocks("python")
+    assert reader.python(turning) == "I know nothing yet. published\n"
+    assert "Description: Memories about the trip." in reader.python(unasked)
     assert re.fullmatch(r"\d+-\d+-\d+-[0-9a-f-]{36}\n", reader.python(publishing))
 
     lines, _answer = reader.blocks("json")

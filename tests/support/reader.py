@@ -22,7 +22,7 @@ class Reader:
         self._folder = folder
         self._recall, self._kafka = stack.recall.removeprefix("http://"), stack.kafka
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environment = {**os.environ, **stack.environment(), "PATH": path}
+        self._environment = {**os.environ, **stack.environment(), "AFTERTURN_RECALL_URL": stack.recall, "PATH": path}
 
     def blocks(self, language: str, naming: str = "") -> list[str]:
         """The page's blocks in a language that name something, with this stack's ports."""
