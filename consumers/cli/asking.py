@@ -17,8 +17,8 @@ from rich.text import Text
 from afterturn.consumers.cli.options import AsJson, RecallUrl
 from afterturn.consumers.cli.running import out
 from afterturn.consumers.cli.wording import counted, printable
-from afterturn.consumers.recall.prompt.guarding import NOTE
 from afterturn.schemas.errors import ContractError
+from afterturn.schemas.guarding import NOTE
 from afterturn.schemas.query import Answer, Format, Profile, RecalledMemory
 from afterturn.streams.errors import Retry
 

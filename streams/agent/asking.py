@@ -47,7 +47,8 @@ def question_query(about: About, scope: Scope, text: str | None, max_tokens: int
 
 def tool_query(about: About, scope: Scope, text: str | None, limit: int, seen: Sequence[str]) -> Query:
     """What a model asks by the tool: what it was shown already is left out before the limit."""
-    return query_of(about, scope, {"text": text, "limit": limit, "max_tokens": _TOOL_TOKENS, "seen": list(seen)})
+    shown = {"limit": limit, "max_tokens": _TOOL_TOKENS, "seen": list(seen), "format": "tagged", "topic": about.topic}
+    return query_of(about, scope, {"text": text, **shown})
 
 
 def eager_queries(about: About, scope: Scope) -> list[Query]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from afterturn.schemas.guarding import line as one_line
 from afterturn.schemas.query import RecalledMemory
 
 __all__ = ("SECTION", "PromptSection", "contribution", "count_of", "merged", "section_of")
@@ -58,7 +59,7 @@ def contribution(
     title = f"\n\nKey memories about {topic}:"
     lines: list[str] = []
     for number, memory in enumerate(eager, 1):
-        line = f"\n{number}. {_one_line(memory.text)}"
+        line = f"\n{number}. {one_line(memory.text)}"
         rest = _rest(available - number)
         if len(title) + sum(map(len, lines)) + len(line) + len(rest) > room:
             break
@@ -81,8 +82,3 @@ def section_of(parts: Iterable[str], max_tokens: int) -> PromptSection:
 
 def _rest(count: int) -> str:
     return f"\n[{count} more retrievable via the memory tool]" if count > 0 else ""
-
-
-def _one_line(text: str) -> str:
-    """No text can begin a line of its own."""
-    return " ".join(text.split())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from afterturn.consumers.recall.prompt import grouped, listed
-from afterturn.consumers.recall.prompt.guarding import NOTE, NOTE_TOKENS
 from afterturn.consumers.recall.prompt.packing import pack
 from afterturn.consumers.recall.prompt.shown import Purpose, Section, Shown
 from afterturn.consumers.recall.prompt.timeline import render
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.recipe import Recipe
+from afterturn.schemas.guarding import NOTE, NOTE_TOKENS
 from afterturn.schemas.query import Format
 
 Write = Callable[[Sequence[Shown], Purpose, int, Sequence[str]], Section]

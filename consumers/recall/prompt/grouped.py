@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from afterturn.consumers.recall.prompt.guarding import line
 from afterturn.consumers.recall.prompt.sheet import Sheet
 from afterturn.consumers.recall.prompt.shown import Section, Shown
+from afterturn.schemas.guarding import line
 
 Knowledge = Literal["semantic", "procedural", "episodic", "working"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from afterturn.consumers.recall.prompt.guarding import cut
 from afterturn.consumers.recall.prompt.sheet import Sheet
 from afterturn.consumers.recall.prompt.shown import QUESTION_CHARS, Purpose, Section, Shown
+from afterturn.schemas.guarding import cut
 
 NONE_FOUND = "(no memories found)"
 INDEX = ("# Long-Term Memory", "These memories begin as follows; call recall for their detail.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from afterturn.consumers.recall.prompt.guarding import cut
+from afterturn.schemas.guarding import cut
 
 MOST_LABELS, LABEL_CHARS = 2, 80
 MOST_HANDLES, SPAN_CHARS = 4, 40

@@ -11,8 +11,8 @@ another author, and none takes more characters than packing counted.
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from afterturn.consumers.recall.prompt.guarding import line
 from afterturn.consumers.recall.ranking.candidates import Candidate, session, time_order
+from afterturn.schemas.guarding import line
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",

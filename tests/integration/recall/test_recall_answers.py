@@ -7,9 +7,9 @@ import pytest
 from support.recall_bench import NOW, Bench, texts
 from support.remembered import AT, Said
 
-from afterturn.consumers.recall.prompt.guarding import NOTE
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import Recalled, Skipped
+from afterturn.schemas.guarding import NOTE
 from afterturn.schemas.ids import tenant_id
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Phases, TenantSettings

@@ -9,8 +9,8 @@ from support.recall_bench import NOW, Bench, texts
 from support.remembered import Said
 
 from afterturn.consumers.recall.labelling import SECONDS, Sources
-from afterturn.consumers.recall.prompt.guarding import NOTE
 from afterturn.consumers.recall.settings import RecallSettings
+from afterturn.schemas.guarding import NOTE
 from afterturn.schemas.query import Format, Query
 from afterturn.schemas.scope import Scope
 

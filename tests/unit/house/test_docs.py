@@ -18,12 +18,14 @@ from afterturn.consumers.recorder.service import RecorderSettings
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.text.openai_client import OpenAISettings
+from afterturn.streams.agent import AgentSettings
 from afterturn.streams.settings import KafkaSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SETTINGS: tuple[type[BaseSettings], ...] = (
     KafkaSettings, StoreSettings, ServiceSettings, RecorderSettings, RecallSettings, AccessSettings, OpenAISettings,
+    AgentSettings,
 )  # fmt: skip
 OTHERS = {
     "AFTERTURN_RECALL_URL",

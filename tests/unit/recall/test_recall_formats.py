@@ -10,9 +10,9 @@ from support.recall_values import LAW, candidate
 
 from afterturn.consumers.recall.prompt.formats import OF_THE_LIST, WRITERS, timeline, written
 from afterturn.consumers.recall.prompt.grouped import knowledge_of
-from afterturn.consumers.recall.prompt.guarding import NOTE, NOTE_TOKENS, line
 from afterturn.consumers.recall.prompt.shown import Purpose, Shown, handles_of, labels_of
 from afterturn.consumers.recall.ranking.recipe import MEASURED
+from afterturn.schemas.guarding import NOTE, NOTE_TOKENS, line
 from afterturn.schemas.query import Format
 
 ROOM = 10_000
