@@ -67,6 +67,7 @@ async def test_dice_brings_in_what_the_hits_entities_are_mentioned_by(bench: Ben
         fact("Ada plays the cello", "ada"),
         fact("She was born in Kyoto", "ada"),
         fact("She is a spy", "ada", confidence=0.4),
+        fact("She is ill", "ada", confidence=0.9, decay=0.1, days=30),
     ]
     await bench.remembering.remember(tenant, [*noise, *said])
     few = {"profile": "dice", "filter": {"field": "entities.id", "op": "exists", "value": True}}

@@ -257,3 +257,25 @@ def test_the_budget_holds_in_every_format(name: Format, texts: list[str], chars:
         assert list(section.ids) == sorted(section.ids)
     if section.ids:
         assert section.text.startswith(NOTE) == note
+
+
+@LAW
+@given(st.sampled_from(FORMATS), st.lists(st.text(max_size=60), min_size=1, max_size=8), st.booleans())
+def test_what_fits_exactly_is_written_whole(name: Format, texts: list[str], note: bool) -> None:
+    """A contribution alone keeps room for the line that says how many more there are."""
+    memories = [shown(f"m{n}", line(text)) for n, text in enumerate(texts)]
+    whole = written(name, memories, Purpose(), ROOM, note=note)
+    room = len(whole.text)
+    assert len(whole.ids) == len(texts)
+    if name != "contribution":
+        assert written(name, memories, Purpose(), room, note=note) == whole
+    less = written(name, memories, Purpose(), room - 1, note=note)
+    assert len(less.text) < room
+    assert len(less.ids) < len(texts)
+
+
+def test_the_timelines_budget_holds_the_note() -> None:
+    for chars in range(80):
+        for tokens in range(45):
+            text = timeline([candidate("a", chars=chars)], {"a": "x" * chars}, tokens, MEASURED, note=True).text
+            assert len(text) <= 4 * tokens
