@@ -40,10 +40,6 @@ class Memories(Protocol):
         """The memories at these places."""
         ...
 
-    async def newest(self, search: Search, limit: int) -> list[Hit]:
-        """What happened last."""
-        ...
-
 
 class Reader:
     """Reads and ranks. ``embed_timeout`` bounds how long the question's vector may take, in seconds."""

@@ -45,12 +45,6 @@ class ExactStore:
             for row in self._rows.get((window.thread, position), ())
         ]
 
-    async def newest(self, search: Search, limit: int) -> list[Hit]:
-        """What happened last."""
-        del search
-        order = sorted(range(len(self._ids)), key=lambda row: str(self._payloads[row]["occurred_at"]), reverse=True)
-        return [Hit(self._ids[row], 0.0, self._payloads[row]) for row in order[:limit]]
-
     @cached_property
     def _rows(self) -> dict[tuple[str, int], list[int]]:
         rows: dict[tuple[str, int], list[int]] = {}
