@@ -35,8 +35,8 @@ from afterturn.streams.errors import Retry
 
 SERVED = replace(
     MEASURED,
-    candidates=100,
-    best=10,
+    candidates=50,
+    best=5,
     lexical_power=1.5,
     lexical_doubt=0.5,
     question=0.3,

@@ -72,6 +72,8 @@ def test_whether_a_question_asks_when(question: str, asks: bool) -> None:
         ("Last Friday was fun", True),
         ("in May, I think", True),
         ("It was 2019.", True),
+        ("Next autumn, this morning", True),
+        ("TOMORROW", True),
         ("I may go there", False),
         ("The hat is blue.", False),
         ("", False),
