@@ -174,3 +174,15 @@ class Usage(Model):
     model_calls: Count = 0
     tokens_in: Count = 0
     tokens_out: Count = 0
+
+    def any(self) -> bool:
+        """Whether a model did anything."""
+        return any((self.calls, self.embedder_calls, self.model_calls))
+
+    def __add__(self, other: Usage) -> Usage:
+        """What both took; a model is named where it is the only one."""
+        numbers = {
+            name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields if name != "model"
+        }
+        models = {each.model for each in (self, other) if each.model is not None}
+        return Usage(model=models.pop() if len(models) == 1 else None, **numbers)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from afterturn.schemas.conditions import Where
-from afterturn.schemas.parts import Identifiers, Source
+from afterturn.schemas.parts import Identifiers, Source, Usage
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role
 from afterturn.schemas.types import Content, Identifier, Model, Share, Tags, Time, as_tuple
@@ -119,6 +119,7 @@ class Answer(Model):
     limits: Strings = ()
     cursor: str | None = None
     available: int | None = None
+    usage: Usage | None = None
     took_ms: float = 0.0
 
 

@@ -166,7 +166,9 @@ class Recall:
 
     def _told(self, tenant: str, reply: Reply, now: datetime, ms: float) -> Answer:
         """The answer, after it was counted and announced."""
-        answer = reply.answer.model_copy(update={"degraded": reply.lacks, "took_ms": ms})
+        answer = reply.answer.model_copy(
+            update={"degraded": reply.lacks, "usage": reply.usage if reply.usage.any() else None, "took_ms": ms}
+        )
         self._seams.metrics.degraded(reply.lacks)
         self._seams.metrics.memories.inc(len(answer.memories))
         self._seams.announce(event_of(tenant, reply, now, ms))

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import Answer, RecalledMemory
 from afterturn.streams.agent.about import About
 from afterturn.streams.agent.section import PromptSection, count_of
@@ -19,6 +20,7 @@ Ask = Callable[[str | None, int | None], Awaitable[Answer]]
 """Asks memory for what was not shown yet: a question, or None for a list, and how many."""
 
 MOST = 100
+NO_USAGE = Usage()
 _UNAVAILABLE = "Memory is unavailable right now."
 
 
@@ -30,6 +32,7 @@ class Context:
         section: the part of the prompt; its text is empty where nothing was found or memory is away.
         memories: what was recalled, best first; ``in_text`` says what the section shows.
         shown: the ids of all that the section shows.
+        usage: what memory's models did for it, so that it counts with the turn's own.
         degraded: what is lacking; empty where nothing is. ``recall`` says that memory could not be asked at all.
         tool: looks further, and leaves out what the section shows.
     """
@@ -39,6 +42,7 @@ class Context:
     memories: tuple[RecalledMemory, ...] = ()
     shown: frozenset[str] = frozenset()
     degraded: tuple[str, ...] = ()
+    usage: Usage = NO_USAGE
 
     @property
     def text(self) -> str:

@@ -112,7 +112,7 @@ class AgentMemory(Startable):
             return Context(nothing.section, nothing.tool, degraded=("recall",))
         lacks = (*found.degraded, "unsent") if await self._sender.waits(whose) else found.degraded
         tool = self._tool(whose, where, found.shown, found.available)
-        return Context(found.section, tool, found.memories, found.shown, lacks)
+        return Context(found.section, tool, found.memories, found.shown, lacks, found.usage)
 
     async def after_turn(
         self,

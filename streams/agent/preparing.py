@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import Answer, Query, RecalledMemory
 from afterturn.schemas.scope import Scope
 from afterturn.streams.agent.about import About
@@ -29,6 +30,7 @@ class Prepared:
     shown: frozenset[str]
     degraded: tuple[str, ...]
     available: int | None
+    usage: Usage
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Preparing:
     _shown: list[str] = field(default_factory=list)
     _lacks: list[str] = field(default_factory=list)
     _available: int | None = None
+    _usage: Usage = field(default_factory=Usage)
 
     async def prepare(self, question: str | None, without_thread: str | None = None) -> Prepared:
         """The section of a turn, and what it is made of.
@@ -57,11 +60,11 @@ class Preparing:
         query = question_query(self.about, self.scope, question, max(0, self.max_tokens - room), self._shown)
         if without_thread is not None:
             query = query.model_copy(update={"exclude_threads": (without_thread,)})
-        answer = await self.ask(query)
+        answer = await self._asked(query)
         section = section_of([*self._parts, answer.text], self.max_tokens)
         shown = frozenset(self._shown).union(memory.id for memory in answer.memories if memory.in_text)
         lacks = tuple(dict.fromkeys((*self._lacks, *answer.degraded)))
-        return Prepared(section, answer.memories, shown, lacks, self._available)
+        return Prepared(section, answer.memories, shown, lacks, self._available, self._usage)
 
     async def _unasked(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -74,7 +77,7 @@ class Preparing:
         queries = eager_queries(self.about, self.scope)
         if self.about.eager is None:
             return
-        answers = await asyncio.gather(*(self.ask(query) for query in queries))
+        answers = await asyncio.gather(*(self._asked(query) for query in queries))
         found = merged(*(answer.memories for answer in answers))
         self._available = next((each.available for each in answers if each.available is not None), None)
         available = len(found) if self._available is None else self._available
@@ -85,5 +88,11 @@ class Preparing:
     async def _index(self) -> None:
         query = index_query(self.about, self.scope, self.max_tokens // _INDEX_SHARE, self._shown)
         if query is not None:
-            answer = await self.ask(query)
+            answer = await self._asked(query)
             self._parts.append(answer.text)
+
+    async def _asked(self, query: Query) -> Answer:
+        answer = await self.ask(query)
+        if answer.usage is not None:
+            self._usage += answer.usage
+        return answer
