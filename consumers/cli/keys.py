@@ -20,6 +20,7 @@ from afterturn.consumers.recall.access.keyring import load, save
 from afterturn.consumers.recall.access.keys import KeyFile, KeyRecord, new_secret
 from afterturn.consumers.recall.access.principals import RIGHTS
 from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.namespace import namespace_of
 from afterturn.schemas.when import resolve_time
 
 keys = typer.Typer(cls=PlainGroup, help="Make, list and revoke API keys of the recall service.", no_args_is_help=True)
@@ -106,7 +107,7 @@ def list_(file: KeysFile, as_json: AsJson = False) -> None:
     for record in found:
         ended = record.expires_at is not None and record.expires_at <= now
         until = "never" if record.expires_at is None else record.expires_at.isoformat()
-        scope = ", ".join(f"{dimension}={value}" for dimension, value in record.scope.pairs())
+        scope = namespace_of(None, record.scope) if record.scope.pairs() else ""
         cells = (record.id, record.name or "", _whose(record), ", ".join(record.rights), scope)
         table.add_row(*(Text(printable(cell)) for cell in cells), f"{until}{' (over)' if ended else ''}")
     out.print(table)

@@ -8,7 +8,8 @@ import pytest
 from integration.agent.conftest import Services
 
 from afterturn.schemas.commands import Configure
-from afterturn.streams.agent import About, AgentMemory, BlockingAgentMemory, Eager, MemoryRefused
+from afterturn.schemas.query import Answer
+from afterturn.streams.agent import About, AgentMemory, BlockingAgentMemory, Eager, MemoryRefused, RecallTool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -94,6 +95,31 @@ async def test_the_tool_leaves_out_what_was_shown_and_still_fills_its_limit(serv
         assert not any(text in said for text in shown)
         rest = await context.tool.call('{"query": "museum", "limit": 100}')
         assert sum(text in rest for text in texts) == len(texts) - len(shown)
+
+
+async def test_row_75_what_memorys_models_did_counts_with_the_turn(services: Services) -> None:
+    """Each question is embedded once; what needs no model counts nothing."""
+    about = About(eager=Eager(about="roses", topic=True, query={"order": "newest"}))
+    async with services.memory(about=about) as memory:
+        await tell(memory, "The roses are red.")
+        usage = (await memory.before_turn("What is red?")).usage
+        assert usage.embedder_calls == 3
+        assert usage.embedded_tokens > 3
+        assert usage.model_calls == usage.calls == 0
+    async with services.memory(about=About(phases=frozenset({"record"}))) as deaf:
+        assert not (await deaf.before_turn("What is red?")).usage.any()
+
+
+async def test_row_38_what_the_tool_takes() -> None:
+    async def never(_: str | None, __: int | None) -> Answer:
+        raise AssertionError
+
+    tool = RecallTool(About(topic="the garden"), never, 2)
+    assert tool.name == "memory"
+    assert list(tool.parameters["properties"]) == ["query", "limit"]
+    assert "required" not in tool.parameters
+    assert "Searches memories about the garden" in tool.description
+    assert "2 memories available." in tool.description
 
 
 async def test_eager_memories_come_first_numbered_each_once(services: Services) -> None:

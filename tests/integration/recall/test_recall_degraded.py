@@ -73,6 +73,7 @@ class FailingPlaces(AnswerStore):
 
 
 async def test_without_an_embedder_the_words_still_answer(bench: Bench, tenant: str) -> None:
+    """Row 48: a write is kept with its words only, recall goes on with them and says so."""
     await bench.remembering.remember(tenant, SAID)
     recall = bench.recall_with(embedder=FailingEmbedder(EmbedderAway("failing", "is not there")))
     answer = await recall.answer(tenant, Query(text=QUESTION), NOW)

@@ -99,12 +99,26 @@ async def test_what_is_remembered_is_recalled_and_forgotten(service: Served, key
         assert text_of(left).startswith("Nothing is remembered that fits.")
 
 
+async def test_row_38_what_the_recall_tool_takes(service: Served, keys: Keys) -> None:
+    async with over_http(service, keys.add()) as client:
+        tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+    assert {name: sorted(tools[name]["properties"]) for name in TOOLS} == {
+        "recall": ["kinds", "limit", "query", "since", "tags", "until"],
+        "remember": ["content", "expires_at", "importance", "key", "tags"],
+        "forget": ["confirm", "ids", "reason"],
+        "memory_status": [],
+    }
+    assert tools["recall"].get("required") == []
+
+
 async def test_tools_that_a_key_may_not_use_are_not_there(service: Served, keys: Keys) -> None:
+    """I-28: a key that only reads forgets nothing."""
     reader = keys.add(rights=("read",))
     async with over_http(service, reader) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "memory_status"]
-        refused = await client.call_tool("remember", {"content": "x"})
-        assert refused.is_error
+        for tool, arguments in (("remember", {"content": "x"}), ("forget", {"ids": [str(uuid4())]})):
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error
     async with over_stdio(service, keys.add(rights=("write",))) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["remember", "forget"]
 

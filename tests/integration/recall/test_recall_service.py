@@ -138,6 +138,7 @@ async def test_what_goes_away_later_is_named_and_what_comes_back_is_not(
 async def test_a_store_it_was_not_made_for_stops_it(
     kafka: KafkaBroker, plain_store: StoreProcess, topic_prefix: str, made: str
 ) -> None:
+    """Row 47: vectors of another model are never compared: it is a wrong configuration, and said at the start."""
     environment = service_environment(kafka.bootstrap, plain_store.url, topic_prefix, partitions="3")
     if made == "another dimension":
         fold = FoldSettings(embedder="other", dimension=384, topic=f"{topic_prefix}.turns", partitions=3, group="g")
