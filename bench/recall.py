@@ -17,7 +17,7 @@ from support.recorders import service_environment, service_settings
 from support.store import StoreProcess, connect
 
 from afterturn.consumers.preparing import prepare
-from afterturn.consumers.recall.engine import SERVED
+from afterturn.consumers.recall.answering.engine import SERVED
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.settings import StoreSettings

@@ -64,7 +64,7 @@ def recipe(
     from afterturn.consumers.evaluation.locomo import read
     from afterturn.consumers.evaluation.offline import comparing, corpora, situations
     from afterturn.consumers.evaluation.offline.variants import tried, without
-    from afterturn.consumers.recall.engine import SERVED
+    from afterturn.consumers.recall.answering.engine import SERVED
 
     groups = tried(SERVED, tries or ())
     if ablate:

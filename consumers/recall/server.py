@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry
 from afterturn.consumers.recall.access.gate import Gate, open_gate
 from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.announcing import EventQueue
-from afterturn.consumers.recall.ends import TurnLog
-from afterturn.consumers.recall.engine import Recall, Seams
+from afterturn.consumers.recall.answering.ends import TurnLog
+from afterturn.consumers.recall.answering.engine import Recall, Seams
 from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics

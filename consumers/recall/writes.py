@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from afterturn.consumers.recall.arrivals import Arrivals, Store, tenant_partition
+from afterturn.consumers.recall.answering.arrivals import Arrivals, Store, tenant_partition
 from afterturn.schemas.commands import Command
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import content_digest, digest_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from afterturn.consumers.recall.engine import Recall, Seams
+from afterturn.consumers.recall.answering.engine import Recall, Seams
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.store.answers import AnswerStore

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.consumers.store.client import StoreClient
 from afterturn.consumers.store.points import PointWrite
 from afterturn.consumers.store.write import WriteStore

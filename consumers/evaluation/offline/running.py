@@ -12,10 +12,10 @@ from afterturn.consumers.evaluation.measures import Asked
 from afterturn.consumers.evaluation.offline.corpora import Corpus
 from afterturn.consumers.evaluation.offline.exact import ExactStore
 from afterturn.consumers.evaluation.offline.vectors import CachedVectors
-from afterturn.consumers.recall.answering import answer_of
+from afterturn.consumers.recall.answering.reading import Reader
+from afterturn.consumers.recall.answering.showing import answer_of
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.recall.reading import Reader
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.embedder import Embedded, Vector
 from afterturn.schemas.query import Query

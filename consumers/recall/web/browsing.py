@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from afterturn.consumers.recall.asking import search_of
+from afterturn.consumers.recall.answering.asking import search_of
 from afterturn.consumers.recall.browsing import (
     ORDERS,
     Cursor,

@@ -13,12 +13,12 @@ from starlette.requests import Request
 
 from afterturn.consumers.recall.access.gate import Gate
 from afterturn.consumers.recall.access.principals import Principal, Right
-from afterturn.consumers.recall.engine import Recall
+from afterturn.consumers.recall.answering.engine import Recall
+from afterturn.consumers.recall.answering.states import TenantStates
 from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings
-from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.recall.web.answers import NotReady
 from afterturn.consumers.recall.web.requests import body_of, require_local_host, tenant_named
 from afterturn.consumers.recall.web.slots import Slots

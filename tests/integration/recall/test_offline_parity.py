@@ -13,9 +13,9 @@ from afterturn.consumers.evaluation.offline.corpora import Corpus, Told
 from afterturn.consumers.evaluation.offline.exact import ExactStore
 from afterturn.consumers.evaluation.offline.running import KeptEmbedder, texts_of
 from afterturn.consumers.evaluation.offline.vectors import CachedVectors
-from afterturn.consumers.recall.answering import answer_of
-from afterturn.consumers.recall.engine import SERVED
-from afterturn.consumers.recall.reading import Reader
+from afterturn.consumers.recall.answering.engine import SERVED
+from afterturn.consumers.recall.answering.reading import Reader
+from afterturn.consumers.recall.answering.showing import answer_of
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text import lexical
 from afterturn.schemas.query import Query

@@ -8,7 +8,7 @@ import pytest
 from support.recall_bench import NOW, Bench, texts
 from support.remembered import Said
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.store.points import PointWrite
 from afterturn.schemas.errors import ContractError

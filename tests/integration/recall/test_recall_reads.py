@@ -3,7 +3,7 @@
 from support.recall_bench import NOW, Bench
 from support.remembered import Said
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.consumers.store.answers import SHOWN_FIELDS
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical

@@ -21,7 +21,7 @@ from support.recorders import RecorderProcess, service_environment, service_sett
 from support.remembered import Remembering
 from support.store import StoreProcess, start_store
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.consumers.serving import CannotListen
 from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.collection import create_or_check

@@ -8,7 +8,7 @@ import pytest
 from support.recall_bench import NOW, Bench, texts
 from support.remembered import Said
 
-from afterturn.consumers.recall.labelling import SECONDS, Sources
+from afterturn.consumers.recall.answering.labelling import SECONDS, Sources
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.schemas.guarding import NOTE
 from afterturn.schemas.query import Format, Query

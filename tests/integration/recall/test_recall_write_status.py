@@ -9,7 +9,7 @@ import pytest
 from support.recall_bench import Bench
 from support.remembered import Said
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.consumers.recall.writes import Writes, known_token, marked
 from afterturn.consumers.store.points import PointWrite
 from afterturn.schemas.commands import Remember

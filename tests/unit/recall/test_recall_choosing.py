@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import AUTHORS, LAW, START, candidate, conversation
 
-from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.engine import SERVED
+from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
+from afterturn.consumers.recall.answering.engine import SERVED
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.pool import Pool, Thread
 from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, favour, rank

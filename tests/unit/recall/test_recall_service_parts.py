@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from afterturn.consumers.recall import metrics as names
-from afterturn.consumers.recall.answering import found_by
-from afterturn.consumers.recall.arrivals import tenant_partition, token_of
-from afterturn.consumers.recall.asking import search_of
+from afterturn.consumers.recall.answering.arrivals import tenant_partition, token_of
+from afterturn.consumers.recall.answering.asking import search_of
+from afterturn.consumers.recall.answering.outcomes import Reply, event_of
+from afterturn.consumers.recall.answering.showing import found_by
+from afterturn.consumers.recall.answering.states import TenantStates
 from afterturn.consumers.recall.metrics import RecallMetrics
-from afterturn.consumers.recall.outcomes import Reply, event_of
 from afterturn.consumers.recall.ranking.pool import Pool, candidate_of, thread_key
 from afterturn.consumers.recall.settings import RecallSettings, require_loopback
-from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.recall.watching import behind
 from afterturn.consumers.recall.web.app import TurnOverHttp
 from afterturn.consumers.recall.web.documenting import document

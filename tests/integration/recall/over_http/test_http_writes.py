@@ -11,7 +11,7 @@ from support.api import Caller, problem
 from support.log import until
 from support.recall_service import served
 
-from afterturn.consumers.recall.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.arrivals import tenant_partition
 from afterturn.schemas.settings import FoldSettings
 from afterturn.schemas.token import Token
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from afterturn.consumers.recall.choosing import Limits, places_to_read
-from afterturn.consumers.recall.finding import EVERYTHING, LACKS, Credible, Found
+from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
+from afterturn.consumers.recall.answering.finding import EVERYTHING, LACKS, Credible, Found
+from afterturn.consumers.recall.answering.seeking import MOST_CHARS, vector_of
 from afterturn.consumers.recall.prompt.packing import unseen
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
 from afterturn.consumers.recall.ranking.times import NO_TIME, asked_time
-from afterturn.consumers.recall.seeking import MOST_CHARS, vector_of
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical

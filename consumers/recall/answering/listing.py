@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from afterturn.consumers.recall.finding import Credible, Found, Placed
-from afterturn.consumers.recall.paging import Page, Place, cursor_of, place_of
+from afterturn.consumers.recall.answering.finding import Credible, Found, Placed
+from afterturn.consumers.recall.answering.paging import Page, Place, cursor_of, place_of
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import Pool, candidate_of, moment_of, thread_key

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from afterturn.consumers.recall.finding import LACKS, Credible, Found, Placed, Shares
+from afterturn.consumers.recall.answering.finding import LACKS, Credible, Found, Placed, Shares
 from afterturn.consumers.recall.ranking import b4, dice, llm4s
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import LONG_AGO, Pool

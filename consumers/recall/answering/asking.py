@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from afterturn.consumers.recall.paging import Page, fingerprint, page_of
+from afterturn.consumers.recall.answering.paging import Page, fingerprint, page_of
 from afterturn.consumers.store.narrowing import narrowing
 from afterturn.consumers.store.search import Search
 from afterturn.schemas.conditions import Condition

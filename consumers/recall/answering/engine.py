@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from afterturn.consumers.recall.answering import COUNTED, Extras, answer_of
-from afterturn.consumers.recall.arrivals import Arrivals, Log, tenant_partition, token_of
-from afterturn.consumers.recall.asking import Asking
-from afterturn.consumers.recall.finding import Credible, Found
-from afterturn.consumers.recall.labelling import LabelResolver, SourceLabels, labels
-from afterturn.consumers.recall.listing import Lister
+from afterturn.consumers.recall.answering.arrivals import Arrivals, Log, tenant_partition, token_of
+from afterturn.consumers.recall.answering.asking import Asking
+from afterturn.consumers.recall.answering.finding import Credible, Found
+from afterturn.consumers.recall.answering.labelling import LabelResolver, SourceLabels, labels
+from afterturn.consumers.recall.answering.listing import Lister
+from afterturn.consumers.recall.answering.outcomes import Announce, Reply, event_of
+from afterturn.consumers.recall.answering.profiles import Asked, Profiles
+from afterturn.consumers.recall.answering.reading import Reader
+from afterturn.consumers.recall.answering.seeking import sought
+from afterturn.consumers.recall.answering.showing import COUNTED, Extras, answer_of
+from afterturn.consumers.recall.answering.states import TenantStates
 from afterturn.consumers.recall.metrics import RecallMetrics
-from afterturn.consumers.recall.outcomes import Announce, Reply, event_of
-from afterturn.consumers.recall.profiles import Asked, Profiles
 from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
-from afterturn.consumers.recall.reading import Reader
-from afterturn.consumers.recall.seeking import sought
 from afterturn.consumers.recall.settings import RecallSettings
-from afterturn.consumers.recall.states import TenantStates
 from afterturn.consumers.store.answers import AnswerStore
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.embedder import Embedder

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from afterturn.consumers.recall.asking import asked_of
-from afterturn.consumers.recall.finding import Entry, Found
+from afterturn.consumers.recall.answering.asking import asked_of
+from afterturn.consumers.recall.answering.finding import Entry, Found
 from afterturn.consumers.recall.prompt.formats import OF_THE_LIST, timeline, written
 from afterturn.consumers.recall.prompt.shown import TOPIC, Purpose, Section, Shown, handles_of
 from afterturn.consumers.recall.ranking.confidence import effective_of
