@@ -16,6 +16,7 @@ from support.store import StoreProcess
 
 from afterturn.consumers.store.client import StoreClient
 from afterturn.consumers.store.points import PointWrite
+from afterturn.consumers.store.wire import Still
 from afterturn.consumers.store.write import WriteStore
 from afterturn.consumers.text.embedder import Embedder
 from afterturn.schemas.points import Checkpoint, StoredPoint, TenantState, ThreadState
@@ -63,11 +64,17 @@ class Timed(WriteStore):
         return found
 
     async def write(
-        self, batch: Sequence[PointWrite], *, previous: int, next_: int, checkpoint: Checkpoint | None
+        self,
+        batch: Sequence[PointWrite],
+        *,
+        previous: int,
+        next_: int,
+        checkpoint: Checkpoint | None,
+        still_ours: Still = None,
     ) -> None:
         """The conditional upsert."""
         began = time.perf_counter()
-        await super().write(batch, previous=previous, next_=next_, checkpoint=checkpoint)
+        await super().write(batch, previous=previous, next_=next_, checkpoint=checkpoint, still_ours=still_ours)
         self._clock.add("write", began)
 
 
@@ -85,10 +92,16 @@ class Keeping(WriteStore):
         return {**await super().points([id_ for id_ in asked if id_ not in kept]), **kept}
 
     async def write(
-        self, batch: Sequence[PointWrite], *, previous: int, next_: int, checkpoint: Checkpoint | None
+        self,
+        batch: Sequence[PointWrite],
+        *,
+        previous: int,
+        next_: int,
+        checkpoint: Checkpoint | None,
+        still_ours: Still = None,
     ) -> None:
         """Write, and keep the states."""
-        await super().write(batch, previous=previous, next_=next_, checkpoint=checkpoint)
+        await super().write(batch, previous=previous, next_=next_, checkpoint=checkpoint, still_ours=still_ours)
         self._kept.update({w.id: w.point for w in batch if isinstance(w.point, ThreadState | TenantState)})
 
 

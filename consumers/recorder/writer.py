@@ -180,7 +180,7 @@ class PartitionWriter:
 
         async def put(writes: Sequence[PointWrite]) -> None:
             still_ours()
-            await self._store.write(writes, previous=self._at, next_=rev + 1, checkpoint=None)
+            await self._store.write(writes, previous=self._at, next_=rev + 1, checkpoint=None, still_ours=still_ours)
 
         try:
             swept = await sweep(self._store, wanted, put, still_ours, self._limits.points)
@@ -208,5 +208,5 @@ class PartitionWriter:
         for number, part in enumerate(parts, 1):
             still_ours()
             last = checkpoint if number == len(parts) else None
-            await self._store.write(part, previous=self._at, next_=following, checkpoint=last)
+            await self._store.write(part, previous=self._at, next_=following, checkpoint=last, still_ours=still_ours)
         self._at = following

@@ -21,7 +21,7 @@ from yarl import URL
 from afterturn.consumers.store.errors import StoreAway
 from afterturn.consumers.store.refusing import foreign, refusal
 from afterturn.consumers.store.settings import StoreSettings
-from afterturn.consumers.store.wire import Answer, Wire
+from afterturn.consumers.store.wire import Answer, Still, Wire
 from afterturn.streams.errors import BadSettings, Recoverable, Stop
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ class StoreClient:
         """Send a read on the collection itself and return its result as JSON values. Raises as ``post`` does."""
         return await self._result(operation, "POST", f"/collections/{self.alias}{path}", body, again=True)
 
-    async def change(self, operation: str, method: str, path: str, body: object) -> None:
-        """Send a write and return once it is applied and durable.
+    async def change(self, operation: str, method: str, path: str, body: object, still: Still = None) -> None:
+        """Send a write and return once it is applied and durable. ``still`` is asked as long as it is being sent.
 
         Raises:
             StoreAway: also where it was taken but not completed in time.
             StoreRefused, WrongStore: see ``errors``.
         """
-        result = await self._on_points(operation, method, path + _DURABLE, body, again=False)
+        result = await self._on_points(operation, method, path + _DURABLE, body, again=False, still=still)
         if result.get("status") != "completed":
             raise StoreAway(operation, str(result.get("status")))
 
@@ -110,19 +110,25 @@ class StoreClient:
         if self._api is not None:
             await self._api.close()
 
-    async def _on_points(self, operation: str, method: str, path: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
+    async def _on_points(
+        self, operation: str, method: str, path: str, body: object, *, again: bool, still: Still = None
+    ) -> Any:  # noqa: ANN401
         where = f"/collections/{self.alias}/points{path}"
-        return await self._result(operation, method, where, body, again=again)
+        return await self._result(operation, method, where, body, again=again, still=still)
 
-    async def _result(self, operation: str, method: str, where: str, body: object, *, again: bool) -> Any:  # noqa: ANN401
-        answer = await self._sent(operation, method, where, orjson.dumps(body), again=again)
+    async def _result(
+        self, operation: str, method: str, where: str, body: object, *, again: bool, still: Still = None
+    ) -> Any:  # noqa: ANN401
+        answer = await self._sent(operation, method, where, orjson.dumps(body), again=again, still=still)
         if "result" not in answer:
             raise foreign(operation)
         return answer["result"]
 
-    async def _sent(self, operation: str, method: str, path: str, body: bytes, *, again: bool) -> dict[str, Any]:
+    async def _sent(
+        self, operation: str, method: str, path: str, body: bytes, *, again: bool, still: Still = None
+    ) -> dict[str, Any]:
         async with self._in_time(operation):
-            answer = await self._wire.send(method, path, body, again=again)
+            answer = await self._wire.send(method, path, body, again=again, still=still)
             if answer.status != _OK:
                 raise _refused(operation, self.alias, answer)
             found = orjson.loads(answer.content)

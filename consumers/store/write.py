@@ -10,6 +10,7 @@ from afterturn.consumers.store.client import StoreClient
 from afterturn.consumers.store.errors import StoreRefused, WrongStore
 from afterturn.consumers.store.points import MAX_UPSERT, PointWrite
 from afterturn.consumers.store.select import SelectStore
+from afterturn.consumers.store.wire import Still
 from afterturn.schemas.ids import checkpoint_id, rev_of
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 
@@ -124,13 +125,21 @@ class WriteStore:
         return checkpoint, {id_: points.stored(id_, payload) for id_, payload in payloads.items()}
 
     async def write(
-        self, batch: Sequence[PointWrite], *, previous: int, next_: int, checkpoint: Checkpoint | None
+        self,
+        batch: Sequence[PointWrite],
+        *,
+        previous: int,
+        next_: int,
+        checkpoint: Checkpoint | None,
+        still_ours: Still = None,
     ) -> None:
         """Write a batch in one conditional upsert, and return once it is applied and durable.
 
         Missing points are inserted; of those there, a checkpoint changes only from ``previous`` ≤ next < ``next_``,
         any other point only from rev < ``next_``. The reply doesn't tell which did. ``checkpoint`` comes last; None
         where a later chunk of the same command brings it. At most ``MAX_UPSERT`` points with it.
+        ``still_ours`` is asked until the last of it has been sent: what a stopped process sends on when it wakes would
+        insert anew what was collected since.
 
         Raises:
             BadVector: a vector isn't finite; nothing was sent.
@@ -141,7 +150,7 @@ class WriteStore:
         if checkpoint is not None:
             rows.append(points.checkpoint_row(checkpoint))
         body = {"points": rows, "update_filter": filters.unwritten(previous, next_)}
-        await self._client.change("writing a batch", "PUT", "", body)
+        await self._client.change("writing a batch", "PUT", "", body, still_ours)
 
     async def _insert_checkpoint(self, partition: int) -> None:
         first = Checkpoint(partition=partition, next=rev_of(self._epoch, 0), opens=1)

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from afterturn.consumers.store.errors import StoreAway
 from afterturn.consumers.store.points import PointWrite
+from afterturn.consumers.store.wire import Still
 from afterturn.schemas.parts import LIVE
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 from support.memory_selections import MemorySelections
@@ -232,8 +233,16 @@ class MemoryStore:
         return self.checkpoints.get(partition), late
 
     async def write(
-        self, batch: Sequence[PointWrite], *, previous: int, next_: int, checkpoint: Checkpoint | None
+        self,
+        batch: Sequence[PointWrite],
+        *,
+        previous: int,
+        next_: int,
+        checkpoint: Checkpoint | None,
+        still_ours: Still = None,
     ) -> None:
+        if still_ours is not None:
+            still_ours()
         await self._landed(_Write(lambda: self._resolved(batch, (previous, next_), checkpoint)))
 
     def _resolved(

@@ -105,3 +105,25 @@ async def test_a_large_body_arrives_whole_with_its_length() -> None:
         head, _, arrived = server.requests[0].partition(b"\r\n\r\n")
         assert arrived == body
         assert b"chunked" not in head.lower()
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+async def test_what_must_not_arrive_any_more_never_arrives_whole(size: int) -> None:
+    """A process that was stopped while it sent, and wakes: the rest is not sent, and the connection ends."""
+    body = b"y" * size
+    for allowed in (0, 1):
+        left = allowed
+
+        def still() -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise RuntimeError
+
+        async with serving(PLAIN, PLAIN) as (server, wire):
+            if size > 10 or allowed == 0:
+                with pytest.raises(aiohttp.ClientError):
+                    await wire.send("PUT", "/", body, again=False, still=still)
+                assert server.requests == []
+            assert (await wire.send("PUT", "/", body, again=False, still=lambda: None)).status == 200
+            assert server.requests[-1].endswith(b"\r\n\r\n" + body)
