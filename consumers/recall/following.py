@@ -8,21 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from afterturn.consumers.recall.metrics import RecallMetrics
+from afterturn.consumers.recall.web.slots import Busy
 from afterturn.schemas.settings import Partitioner
-from afterturn.streams.errors import Retry
 from afterturn.streams.kafka import KafkaSettings
 from afterturn.streams.subscriber import MemoryEventSubscriber, Received, Since
 from afterturn.streams.topics import TopicNames
-
-_RETRY_AFTER_S = 5
-
-
-class TooManyStreams(Retry):
-    """As many streams are open as may be."""
-
-    def __init__(self) -> None:
-        super().__init__("too many event streams are open; try again later")
-        self.retry_after = _RETRY_AFTER_S
 
 
 class Following:
@@ -50,11 +40,11 @@ class Following:
         """A stream of a tenant's events, in position.
 
         Raises:
-            TooManyStreams: there is no room.
+            Busy: there is no room.
             TimeoutError: the broker did not answer within so many seconds.
         """
         if self._open >= self._most:
-            raise TooManyStreams
+            raise Busy("too many event streams are open; try again later")
         self._open += 1
         self._metrics.streams.set(self._open)
         subscriber = MemoryEventSubscriber(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -48,6 +48,7 @@ class RecallSettings(BaseSettings):
     body_timeout: Positive = 10.0
     concurrency: int = Field(default=64, ge=1, le=10_000, description="requests worked on at a time")
     queue: int = Field(default=256, ge=0, le=100_000, description="requests that wait for their place at most")
+    breadth: Literal["usual", "wide"] = Field(default="usual", description="how many hits a question is answered from")
     streams: int = Field(default=100, ge=0, le=10_000, description="event streams open at a time")
     mcp: bool = Field(default=False, description="whether /mcp offers the tools of the Model Context Protocol")
     topic: str = Field(

@@ -15,8 +15,8 @@ _RETRY_AFTER_S = 1
 class Busy(Retry):
     """As many wait already as may: nothing was done."""
 
-    def __init__(self) -> None:
-        super().__init__("too many requests wait already; sending it again is safe")
+    def __init__(self, text: str = "too many requests wait already; sending it again is safe") -> None:
+        super().__init__(text)
         self.retry_after = _RETRY_AFTER_S
 
 

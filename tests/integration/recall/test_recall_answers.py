@@ -7,10 +7,12 @@ import pytest
 from support.recall_bench import NOW, Bench, texts
 from support.remembered import AT, Said
 
+from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import Recalled, Skipped
 from afterturn.schemas.guarding import NOTE
 from afterturn.schemas.ids import tenant_id
+from afterturn.schemas.query import Query
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Phases, TenantSettings
 
@@ -274,3 +276,13 @@ async def test_the_newest_that_were_seen_make_room_for_older_ones(bench: Bench, 
     while page := (await bench.ask(tenant, None, limit=100, max_tokens=0, seen=seen)).memories:
         seen += [memory.id for memory in page]
     assert len(seen) == len(set(seen)) == 205
+
+
+async def test_a_wider_recall_answers_from_more_hits(bench: Bench, tenant: str) -> None:
+    await bench.remembering.remember(tenant, [f"The train number {n} leaves for Kyoto" for n in range(160)])
+    query = Query.model_validate({"text": "Which train leaves for Kyoto?", "limit": 1_000, "max_tokens": 0})
+    counts = []
+    for breadth in ("usual", "wide"):
+        settings = RecallSettings.model_validate({"breadth": breadth})
+        counts.append(len((await bench.recall_with(settings).answer(tenant, query, NOW)).memories))
+    assert 50 <= counts[0] < 100 <= counts[1]

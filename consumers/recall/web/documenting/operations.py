@@ -61,7 +61,7 @@ OPERATIONS = (
         summary="Ask what is known",
         description=(
             "Answers with what could be had: `degraded` names what could not (after, healing, vector, keyword, "
-            "neighbour, search). Without `text`, the memories that happened last."
+            "neighbour, search), `limits` what bounded it. Without `text` memories are listed by `order`, page by page."
         ),
         body=(Query, examples.ASK),
         answers={"200": ("The answer", Answer, examples.ANSWER)},
