@@ -73,7 +73,6 @@ async def test_rights_are_words_of_the_scope_claim_unless_said(key_file: Path) -
         {"tenant": ["acme", None]},
         {"tenant": "a\u0007b"},
     ],
-    ids=str,
 )
 async def test_a_token_without_what_is_asked_of_it_is_refused(key_file: Path, claims: dict[str, Any]) -> None:
     with pytest.raises(Unauthenticated):
