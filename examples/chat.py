@@ -13,11 +13,11 @@ def model(memory: str, question: str) -> str:
 
 
 async def main() -> None:
-    async with AgentMemory(tenant="ada") as memory:
+    async with AgentMemory(tenant="eve") as memory:
         for number, said in enumerate(("We fly to Oviedo on the 12th.", "Which day do we fly?")):
             async with memory.turn(said, thread="trip", turn_id=f"chat-{number}") as turn:
                 turn.answer = model(turn.context.text, said)
-            print(f"Ada: {said}\nAgent: {turn.answer}")
+            print(f"Eve: {said}\nAgent: {turn.answer}")
 
 
 asyncio.run(main())

@@ -26,7 +26,7 @@ def test_the_readme(stack: Addresses, tmp_path: Path) -> None:
     (block,) = reader.blocks("python")
     first, again = reader.python(block), reader.python(block)
     assert "user: We fly to Oviedo on the 12th." in first
-    assert again.count("We fly to Oviedo on the 12th.") == 1, "a turn is recorded once"
+    assert again.count("user: We fly to Oviedo on the 12th.") == 1, "a turn is recorded once"
     (block,) = reader.blocks("sh", "curl")
     accepted, answer = reader.answers(block)
     assert accepted["status"] == "visible"
