@@ -14,6 +14,10 @@ from afterturn.schemas.types import Content, Identifier, Model, Share, Tags, Tim
 from afterturn.schemas.when import When
 
 MAX_TEXT = 100_000
+TENANT_HEADER = "Afterturn-Tenant"
+"""Names the tenant of a request, in UTF-8."""
+TOPIC = "the user & context"
+"""What memory is about, where nobody says it."""
 
 Kinds = Annotated[tuple[Kind, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]
 Roles = Annotated[tuple[Role, ...], Field(fail_fast=True, max_length=4), BeforeValidator(as_tuple)]

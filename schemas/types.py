@@ -170,7 +170,9 @@ Count = Annotated[int, Field(ge=0, le=MAX_INT64)]
 Seconds = Annotated[int, Field(ge=0, le=MAX_SECONDS)]
 """A duration in whole seconds, at most a hundred years."""
 
-Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+_UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+_IS_UUID = re.compile(_UUID)
+Uuid = Annotated[str, Field(pattern=_UUID)]
 """A point's id: a lower-case UUID."""
 
 
@@ -180,6 +182,11 @@ def is_identifier(text: str) -> bool:
         return _IDENTIFIER.validate_python(text) == text
     except ValidationError:
         return False
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text can be a point's id."""
+    return _IS_UUID.fullmatch(text) is not None
 
 
 def is_blank(text: str) -> bool:

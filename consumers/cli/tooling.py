@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from afterturn.consumers.cli.options import RecallUrl
 from afterturn.consumers.cli.running import log_to_stderr, need_extra, need_service
 from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.query import TOPIC
 from afterturn.schemas.scope import DIMENSIONS, Scope
-from afterturn.streams.agent.about import DEFAULT_TOPIC
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def mcp(
     scope: Annotated[
         list[str] | None, typer.Option(help="What every call is bound to, as user=ada; repeat for several.")
     ] = None,
-    topic: Annotated[str, typer.Option(help="What the tools say memory is about.")] = DEFAULT_TOPIC,
+    topic: Annotated[str, typer.Option(help="What the tools say memory is about.")] = TOPIC,
     url: RecallUrl = "http://127.0.0.1:8080",
 ) -> None:
     """Offer recall, remember, forget and memory_status as tools over standard input and output.

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from afterturn.consumers.settings import Port
-from afterturn.streams.agent.about import DEFAULT_TOPIC
+from afterturn.schemas.query import TOPIC
 from afterturn.streams.errors import BadSettings
 from afterturn.streams.quota import Quota
 
@@ -51,9 +51,7 @@ class RecallSettings(BaseSettings):
     breadth: Literal["usual", "wide"] = Field(default="usual", description="how many hits a question is answered from")
     streams: int = Field(default=100, ge=0, le=10_000, description="event streams open at a time")
     mcp: bool = Field(default=False, description="whether /mcp offers the tools of the Model Context Protocol")
-    topic: str = Field(
-        default=DEFAULT_TOPIC, min_length=1, max_length=200, description="what the tools say memory is about"
-    )
+    topic: str = Field(default=TOPIC, min_length=1, max_length=200, description="what the tools say memory is about")
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = ()
     max_body: int = Field(default=3_000_000, ge=1_000, le=100_000_000, description="bytes of a request's body")
     state_seconds: float = Field(default=1.0, ge=0, le=60, description="how long a tenant's state is remembered")

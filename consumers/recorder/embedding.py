@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from afterturn.consumers.store.points import PointWrite
 from afterturn.consumers.text import lexical
-from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedder
+from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.points import Memory, StoredPoint
 
 

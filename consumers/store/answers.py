@@ -90,9 +90,7 @@ class AnswerStore(ReadStore):
 
     async def count(self, search: Search) -> int:
         """How many memories the search may see."""
-        body = {"filter": filters.all_of(*filters.searched(search)), "exact": True}
-        answer = await self._client.post("counting memories", "/count", body)
-        return int(answer["count"])
+        return await points.count(self._client, "counting memories", filters.all_of(*filters.searched(search)))
 
     async def checkpoints(self, partitions: Iterable[int]) -> dict[int, Checkpoint]:
         """The checkpoints of those of these partitions that have one, by partition; one read."""

@@ -152,8 +152,7 @@ class BrowseStore:
         return found
 
     async def _count(self, chosen: filters.Filter) -> int:
-        answer = await self._client.post("counting memories", "/count", {"filter": chosen, "exact": True})
-        return int(answer["count"])
+        return await points.count(self._client, "counting memories", chosen)
 
 
 async def counts(store: BrowseStore, tenant: str, scope: Scope) -> tuple[dict[str, dict[str, int]], int]:

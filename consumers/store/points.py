@@ -128,6 +128,12 @@ async def scroll(client: StoreClient, operation: str, chosen: dict[str, Any]) ->
     return found
 
 
+async def count(client: StoreClient, operation: str, chosen: dict[str, Any]) -> int:
+    """How many points pass, exactly."""
+    answer = await client.post(operation, "/count", {"filter": chosen, "exact": True})
+    return int(answer["count"])
+
+
 async def pages(
     client: StoreClient, operation: str, chosen: dict[str, Any], limit: int, *, with_payload: bool | list[str] = True
 ) -> AsyncIterator[list[dict[str, Any]]]:

@@ -89,9 +89,7 @@ class ReadStore:
 
     async def born_at(self, tenant: str, rev: int) -> int:
         """How many of a tenant's memories and receipts the command at this rev made, as far as they have landed."""
-        body = {"filter": filters.born_at(tenant, rev), "exact": True}
-        answer = await self._client.post("counting a command's points", "/count", body)
-        return int(answer["count"])
+        return await points.count(self._client, "counting a command's points", filters.born_at(tenant, rev))
 
     async def search(
         self,

@@ -122,8 +122,7 @@ class SelectStore:
                 yield _read(found)
 
     async def _count(self, chosen: dict[str, Any]) -> int:
-        answer = await self._client.post("counting points", "/count", {"filter": chosen, "exact": True})
-        return int(answer["count"])
+        return await points.count(self._client, "counting points", chosen)
 
 
 def _read(found: Iterable[dict[str, Any]]) -> dict[str, StoredPoint]:

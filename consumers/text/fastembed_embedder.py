@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedded, Vector, checked, slug_of
 from afterturn.consumers.text.errors import EmbedderUnusable
+from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.types import clean_text
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.errors import EmbedderAway, EmbedderUnusable
+from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.types import clean_text
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from afterturn.schemas.query import TOPIC
 from afterturn.schemas.types import Model, Share
 
 __all__ = ("About", "Eager")
-
-DEFAULT_TOPIC = "the user & context"
 
 
 class Eager(Model):
@@ -43,7 +42,7 @@ class About(Model):
         profile: the ranking by name.
     """
 
-    topic: Annotated[str, Field(min_length=1, max_length=200)] = DEFAULT_TOPIC
+    topic: Annotated[str, Field(min_length=1, max_length=200)] = TOPIC
     use_when: Annotated[str, Field(max_length=500)] = ""
     narrowed_by: dict[str, Any] | None = None
     min_confidence: Share | None = None

@@ -9,16 +9,15 @@ from pydantic import ValidationError
 
 from afterturn.schemas.codec import body_of
 from afterturn.schemas.commands import TurnCompleted
-from afterturn.schemas.query import Accepted, Answer, Query
+from afterturn.schemas.query import TENANT_HEADER, Accepted, Answer, Query
 from afterturn.schemas.token import Token
 from afterturn.schemas.types import Model
 from afterturn.streams.agent.errors import MemoryRefused
 from afterturn.streams.agent.settings import AgentSettings
 from afterturn.streams.errors import QuotaExceeded, Retry
 
-__all__ = ("TENANT_HEADER", "RecallClient")
+__all__ = ("RecallClient", "problem_of")
 
-TENANT_HEADER = "Afterturn-Tenant"
 _LATER = frozenset({408, 425, 500, 502, 503, 504})
 _TOO_MANY = 429
 
@@ -66,7 +65,7 @@ class RecallClient:
             raise Retry(f"Recall did not answer ({type(error).__name__}).", dependency="recall") from None
         if answer.is_success:
             return answer.content
-        place, problem = _problem_of(answer)
+        place, problem = problem_of(answer)
         if answer.status_code == _TOO_MANY:
             raise QuotaExceeded(_seconds_of(answer))
         if answer.status_code in _LATER:
@@ -74,7 +73,8 @@ class RecallClient:
         raise MemoryRefused(answer.status_code, place, problem)
 
 
-def _problem_of(answer: httpx.Response) -> tuple[str, str]:
+def problem_of(answer: httpx.Response) -> tuple[str, str]:
+    """The field at fault and the problem, as a refusal of the service names them."""
     try:
         told = answer.json()["error"]
         return str(told["field"])[:256], str(told["problem"])[:500]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from afterturn.schemas.budget import chars_for, tokens_of
 from afterturn.schemas.guarding import line as one_line
 from afterturn.schemas.query import RecalledMemory
 
 __all__ = ("SECTION", "PromptSection", "contribution", "count_of", "merged", "section_of")
 
 SECTION = "semantic-memory"
-CHARS_PER_TOKEN = 4
-"""The usual rate of English text; recall counts the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class PromptSection:
     @property
     def tokens(self) -> int:
         """What it takes of a budget: four characters a token, rounded up."""
-        return -(-len(self.text) // CHARS_PER_TOKEN)
+        return tokens_of(len(self.text))
 
 
 def merged(*found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
@@ -53,7 +52,7 @@ def contribution(
     """
     head = f"Reference: memory\nDescription: Memories about {topic}. {count_of(available)}"
     notes = f"\n\nNotes: Use when: {when}"
-    room = max_tokens * CHARS_PER_TOKEN - len(head) - len(notes)
+    room = chars_for(max_tokens) - len(head) - len(notes)
     if room < 0:
         return "", ()
     title = f"\n\nKey memories about {topic}:"
@@ -75,7 +74,7 @@ def section_of(parts: Iterable[str], max_tokens: int) -> PromptSection:
     text = ""
     for part in parts:
         longer = f"{text}\n\n{part}" if text else part
-        if part and len(longer) <= max_tokens * CHARS_PER_TOKEN:
+        if part and len(longer) <= chars_for(max_tokens):
             text = longer
     return PromptSection(text)
 

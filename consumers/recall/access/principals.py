@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from afterturn.schemas.errors import ContractError
+from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.scope import DIMENSIONS, Dimension, Scope
 
 Right = Literal["read", "write", "erase", "review", "admin"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
-TENANT_HEADER = "Afterturn-Tenant"
 
 
 class Refusal(Exception):  # noqa: N818 - the subclasses say what is refused

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,10 +12,9 @@ from afterturn.consumers.store.search import Search
 from afterturn.schemas.conditions import Condition
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Query
-from afterturn.schemas.types import is_blank
+from afterturn.schemas.types import is_blank, is_uuid
 from afterturn.schemas.when import resolve_time
 
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INSTANT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 
@@ -96,7 +94,7 @@ def search_of(tenant: str, query: Query, now: datetime) -> Search:
         min_importance=query.min_importance,
         min_confidence=query.min_confidence,
         as_of=query.as_of or now,
-        without=() if asked_of(query) else tuple(filter(_ID.fullmatch, query.seen)),
+        without=() if asked_of(query) else tuple(filter(is_uuid, query.seen)),
         where=None if query.filter is None else _where(query.filter, query.as_of or now),
     )
 

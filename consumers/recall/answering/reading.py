@@ -17,8 +17,8 @@ from afterturn.consumers.recall.ranking.times import NO_TIME, asked_time
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text import lexical
-from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedder
+from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import Query
 from afterturn.streams.errors import Retry

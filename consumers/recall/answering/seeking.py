@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from afterturn.consumers.store.read import SparseVector
 from afterturn.consumers.text import lexical
-from afterturn.consumers.text.budget import tokens_of
 from afterturn.consumers.text.embedder import Embedder, Vector
+from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.parts import Usage
 from afterturn.streams.errors import Retry
 

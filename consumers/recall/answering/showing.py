@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from afterturn.consumers.recall.answering.asking import asked_of
 from afterturn.consumers.recall.answering.finding import Entry, Found
 from afterturn.consumers.recall.prompt.formats import OF_THE_LIST, timeline, written
-from afterturn.consumers.recall.prompt.shown import TOPIC, Purpose, Section, Shown, handles_of
+from afterturn.consumers.recall.prompt.shown import Purpose, Section, Shown, handles_of
 from afterturn.consumers.recall.ranking.confidence import effective_of
 from afterturn.consumers.recall.ranking.pool import Payload
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.text.budget import chars_for, tokens_of
+from afterturn.schemas.budget import chars_for, tokens_of
 from afterturn.schemas.guarding import line
-from afterturn.schemas.query import Answer, Format, FoundBy, Query, RecalledMemory, ScoreParts
+from afterturn.schemas.query import TOPIC, Answer, Format, FoundBy, Query, RecalledMemory, ScoreParts
 
 _FOUND_BY: tuple[FoundBy, ...] = ("vector", "keyword", "neighbour", "related")
 

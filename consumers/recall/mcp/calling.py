@@ -10,6 +10,7 @@ import httpx
 import orjson
 
 from afterturn.schemas.scope import Scope
+from afterturn.streams.agent.recalling import problem_of
 
 NOWHERE = Scope()
 WAIT_S = 5.0
@@ -125,11 +126,7 @@ def _ended(done: Mapping[str, Any]) -> Said:
 
 def _refusal(answer: httpx.Response) -> Said:
     """What a model can do about a refusal: mend what it said; else it hears that it can't."""
-    try:
-        told = answer.json()["error"]
-        place, problem = str(told["field"]), str(told["problem"])
-    except (ValueError, KeyError, TypeError):
-        place, problem = "", answer.reason_phrase
+    place, problem = problem_of(answer)
     if answer.status_code == _REFUSED:
         return Said(f"{place or 'this'} {problem}" if not problem.startswith("memory unavailable") else problem)
     if answer.status_code in _AWAY:

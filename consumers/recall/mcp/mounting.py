@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.mcp.calling import Api
 from afterturn.consumers.recall.mcp.server import Context, make_server
+from afterturn.schemas.query import TENANT_HEADER
 
 PATH = "/mcp"
 _OWN_HEADERS = frozenset({"content-length"})

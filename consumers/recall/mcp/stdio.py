@@ -7,8 +7,8 @@ from mcp.server.stdio import stdio_server
 
 from afterturn.consumers.recall.mcp.calling import Api
 from afterturn.consumers.recall.mcp.server import make_server
+from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.scope import Scope
-from afterturn.streams.agent.recalling import TENANT_HEADER
 
 _TIMEOUT_S = 30.0
 

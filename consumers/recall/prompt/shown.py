@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from afterturn.schemas.guarding import cut
+from afterturn.schemas.query import TOPIC
 
 MOST_LABELS, LABEL_CHARS = 2, 80
 MOST_HANDLES, SPAN_CHARS = 4, 40
 QUESTION_CHARS = 200
-TOPIC = "the user & context"
 
 
 class Shown(NamedTuple):

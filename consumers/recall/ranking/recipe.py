@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from afterturn.consumers.text.budget import CHARS_PER_TOKEN
+from afterturn.schemas.budget import CHARS_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from afterturn.consumers.recall.browsing import (
 )
 from afterturn.consumers.recall.web.answers import Missing, json_answer
 from afterturn.consumers.recall.web.desk import Desk
-from afterturn.consumers.recall.web.parameters import SCOPE, Parameters, is_id
+from afterturn.consumers.recall.web.parameters import SCOPE, Parameters
 from afterturn.consumers.recall.web.removing import UNKNOWN_MEMORY
 from afterturn.consumers.recall.web.scoping import scope_for
 from afterturn.consumers.store.browse import SHOWN, counts
@@ -43,7 +43,7 @@ from afterturn.schemas.parts import Status
 from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import Query
 from afterturn.schemas.scope import Scope
-from afterturn.schemas.types import Identifier
+from afterturn.schemas.types import Identifier, is_uuid
 
 LISTS = ("threads", "exclude_threads", "authors", "roles", "kinds", "types", "tags_any", "tags_all")
 SINGLE = ("since", "until", "min_importance", "min_confidence")
@@ -84,7 +84,7 @@ async def memory(desk: Desk, request: Request) -> Response:
     parameters = Parameters(request, SCOPE)
     scope = await scope_for(desk, caller, parameters.scope(), strict=True)
     id_: str = request.path_params["id"]
-    if not is_id(id_):
+    if not is_uuid(id_):
         raise Missing(UNKNOWN_MEMORY)
     async with desk.slots.taken():
         found = await desk.reading().browse.memory(caller.tenant, scope, id_)
@@ -149,7 +149,7 @@ async def tenants(desk: Desk, request: Request) -> Response:
     parameters = Parameters(request, {"limit", "cursor", "all"})
     limit = parameters.number("limit", _PAGE, MAX_LIMIT)
     cursor = parameters.one("cursor")
-    if cursor is not None and not is_id(cursor):
+    if cursor is not None and not is_uuid(cursor):
         raise ContractError("invalid", "cursor", "is none that a page of this service gave")
     every = parameters.flag("all")
     records = desk.reading()

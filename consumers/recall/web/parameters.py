@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection
 
 from pydantic import ValidationError
@@ -17,12 +16,6 @@ SCOPE = tuple(f"scope.{dimension}" for dimension in DIMENSIONS)
 
 
 _DIGITS = 12
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def is_id(text: str) -> bool:
-    """Whether a text can be a memory's id."""
-    return _ID.fullmatch(text) is not None
 
 
 class Parameters:

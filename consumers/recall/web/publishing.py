@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.web.answers import json_answer
 from afterturn.consumers.recall.web.desk import Caller, Desk
 from afterturn.consumers.recall.web.parameters import Parameters
@@ -19,6 +18,7 @@ from afterturn.schemas.codec import parse
 from afterturn.schemas.commands import Command
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.ids import point_id
+from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.types import Identifier, Model
 from afterturn.schemas.writes import WriteStatus
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from afterturn.consumers.recall.web.answers import Missing, json_answer
 from afterturn.consumers.recall.web.desk import Caller, Desk
-from afterturn.consumers.recall.web.parameters import SCOPE, Parameters, is_id
+from afterturn.consumers.recall.web.parameters import SCOPE, Parameters
 from afterturn.consumers.recall.web.publishing import ForTenant, body_for, command_of, publish, wait_of
 from afterturn.consumers.recall.web.scoping import scope_for
 from afterturn.schemas.commands import Forget, Pin
@@ -19,7 +19,7 @@ from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import MAX_REV
 from afterturn.schemas.parts import Filter
 from afterturn.schemas.scope import Scope
-from afterturn.schemas.types import Identifier, Uuid, as_tuple
+from afterturn.schemas.types import Identifier, Uuid, as_tuple, is_uuid
 from afterturn.schemas.writes import WouldForget
 
 _Ids = Annotated[tuple[Uuid, ...], Field(fail_fast=True, min_length=1, max_length=1_000), BeforeValidator(as_tuple)]
@@ -91,7 +91,7 @@ async def _within_sight(desk: Desk, caller: Caller, asked: Scope, ids: Sequence[
         Missing: one is not there, another tenant's, or outside the scope.
     """
     scope = await scope_for(desk, caller, asked, strict=True)
-    if not all(map(is_id, ids)):
+    if not all(map(is_uuid, ids)):
         raise Missing(UNKNOWN_MEMORY)
     if scope.pairs():
         async with desk.slots.taken():

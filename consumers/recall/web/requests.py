@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.types import Identifier
 
 _TENANT = TENANT_HEADER.lower().encode()

@@ -8,8 +8,8 @@ import time
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.metrics import RecallMetrics
+from afterturn.schemas.query import TENANT_HEADER
 
 _SECURITY = [
     (b"x-content-type-options", b"nosniff"),

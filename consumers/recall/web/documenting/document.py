@@ -7,11 +7,11 @@ from functools import cache
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.web.documenting import examples
 from afterturn.consumers.recall.web.documenting.examples import Table
 from afterturn.consumers.recall.web.documenting.operations import OPERATIONS, Operation
 from afterturn.consumers.recall.web.documenting.parameters import EVENTS, TENANT
+from afterturn.schemas.query import TENANT_HEADER
 
 _REF = "#/components/schemas/{model}"
 _EVERY = ("401", "403", "408", "421", "422", "429", "503")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import get_args
 
-from afterturn.consumers.recall.access.principals import TENANT_HEADER
 from afterturn.consumers.recall.web.documenting.examples import Table
 from afterturn.consumers.store.browse import SHOWN
 from afterturn.schemas.browsing import MAX_LIMIT, MAX_MESSAGES, Sort
+from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.scope import DIMENSIONS
 from afterturn.schemas.settings import Kind, Role
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterturn.consumers.text.budget import chars_for, tokens_of
+from afterturn.schemas.budget import chars_for, tokens_of
 
 
 @given(st.integers(0, 10**9))
