@@ -208,10 +208,10 @@ async def test_beyond_a_bounded_queue_requests_are_refused_at_once(
 ) -> None:
     """50 clients: as many as may are answered, the others are told to come again, none piles up."""
     headers = {"Afterturn-Tenant": tenant}
-    async with served(http_environment, concurrency=2, queue=3, after_wait=0.5) as service:
+    async with served(http_environment, concurrency=2, queue=3, after_wait=2) as service:
         await until(lambda: ready(service), tick=0.05)
         accepted = (await service.client.post("/v1/turns", headers=headers, json=TURN)).json()
-        body = {"text": "Kyoto", "after": accepted["token"]}  # no recorder runs: each holds its place for 0.5 s
+        body = {"text": "Kyoto", "after": accepted["token"]}  # no recorder runs: each holds its place for 2 s
         asked = [service.client.post("/v1/recall", headers=headers, json=body) for _ in range(50)]
         statuses = [answer.status_code for answer in await asyncio.gather(*asked)]
         assert statuses.count(200) == 5
