@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import ValidationError
@@ -33,6 +34,15 @@ class ContractError(ValueError):
 
     def __reduce__(self) -> tuple[type[ContractError], tuple[Reason, str, str]]:
         return type(self), (self.reason, self.place, self.problem)
+
+
+class Unscoped(ContractError):  # noqa: N818 - what is lacking
+    """A dimension is not named that the tenant's settings require: nothing is read or written."""
+
+    @classmethod
+    def missing(cls, dimensions: Sequence[str], place: str = "scope") -> Unscoped:
+        """The refusal that names these dimensions, and no value."""
+        return cls("invalid", f"{place}.{dimensions[0]}", f"memory unavailable: {', '.join(dimensions)}")
 
 
 def from_pydantic(error: ValidationError) -> ContractError:

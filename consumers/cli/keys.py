@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from afterturn.consumers.cli.helping import PlainGroup
-from afterturn.consumers.cli.options import AsJson
+from afterturn.consumers.cli.options import AsJson, dimension_of
 from afterturn.consumers.cli.running import err, out, tell
 from afterturn.consumers.cli.wording import printable
 from afterturn.consumers.recall.access.keyring import load, save
@@ -73,7 +73,7 @@ def create(
         rights=tuple(rights or ("read", "write")),
         tenants=tuple(tenants or ()),
         all_tenants=every,
-        scope=dict(map(_pair, scope or ())),
+        scope=dict(map(dimension_of, scope or ())),
         expires=expires,
         name=name,
     )
@@ -154,13 +154,6 @@ def _made(*, expires: str | None, **fields: Any) -> tuple[str, KeyRecord]:  # no
 _OPTIONS = {
     "rights": "--right", "tenants": "--tenant", "scope": "--scope", "name": "--name", "expires_at": "--expires",
 }  # fmt: skip
-
-
-def _pair(text: str) -> tuple[str, str]:
-    dimension, equals, value = text.partition("=")
-    if not equals:
-        raise ContractError("invalid", "--scope", "write dimension=value, as user=ada")
-    return dimension, value
 
 
 def _end(text: str, now: datetime) -> datetime:

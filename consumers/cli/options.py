@@ -9,6 +9,8 @@ from typing import Annotated
 import httpx
 import typer
 
+from afterturn.schemas.errors import ContractError
+
 
 class LogLevel(StrEnum):
     """How much a service logs."""
@@ -27,6 +29,18 @@ def _recall_url(text: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host:
         raise typer.BadParameter("write http://host:port, as in http://127.0.0.1:8080")
     return text.rstrip("/")
+
+
+def dimension_of(text: str) -> tuple[str, str]:
+    """A dimension of a scope and its value, as ``user=ada``.
+
+    Raises:
+        ContractError: it is none.
+    """
+    dimension, equals, value = text.partition("=")
+    if not equals:
+        raise ContractError("invalid", "--scope", "write dimension=value, as user=ada")
+    return dimension, value
 
 
 def prefix_of(text: str) -> str:

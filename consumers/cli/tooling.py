@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from afterturn.consumers.cli.options import RecallUrl
+from afterturn.consumers.cli.options import RecallUrl, dimension_of
 from afterturn.consumers.cli.running import log_to_stderr, need_extra, need_service
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.query import TOPIC
@@ -55,8 +55,7 @@ def scope_of(pairs: list[str]) -> Scope:
     Raises:
         ContractError: one is none.
     """
-    parted = [pair.partition("=") for pair in pairs]
-    named = {dimension: value for dimension, _, value in parted}
+    named = dict(map(dimension_of, pairs))
     if len(named) < len(pairs) or not set(named) <= set(DIMENSIONS):
         raise ContractError("invalid", "--scope", f"must be {', '.join(f'{each}=…' for each in DIMENSIONS)}, each once")
     try:

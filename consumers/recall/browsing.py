@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import orjson
-
+from afterturn.consumers.recall import cursors
 from afterturn.consumers.store.browse import Order, Place, Value
 from afterturn.schemas.browsing import MemoryView, Sort, ThreadMessage
 from afterturn.schemas.errors import ContractError
@@ -40,8 +37,7 @@ def fingerprint(tenant: str, asked: Sequence[object]) -> str:
 
 def write_cursor(belongs: str, cursor: Cursor) -> str:
     """A cursor as text."""
-    content = [belongs, cursor.now.isoformat(), cursor.place.value, cursor.place.id]
-    return base64.urlsafe_b64encode(orjson.dumps(content)).decode().rstrip("=")
+    return cursors.written([belongs, cursor.now.isoformat(), cursor.place.value, cursor.place.id])
 
 
 def read_cursor(text: str, belongs: str, order: Order) -> Cursor:
@@ -51,10 +47,9 @@ def read_cursor(text: str, belongs: str, order: Order) -> Cursor:
         ContractError: it is none, or belongs to other filters, another order or another tenant.
     """
     try:
-        content: Any = orjson.loads(base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)))
-        whose, now, value, id_ = content
+        whose, now, value, id_ = cursors.read(text)
         cursor = Cursor(datetime.fromisoformat(now), Place(_value(value, order), str(id_)))
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError):
         raise ContractError("invalid", "cursor", "is none that a page of this service gave") from None
     if whose != belongs or cursor.now.tzinfo is None:
         raise ContractError("invalid", "cursor", "belongs to other filters or another order: begin anew without it")

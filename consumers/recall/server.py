@@ -17,13 +17,13 @@ from afterturn.consumers.recall.access.settings import AccessSettings
 from afterturn.consumers.recall.announcing import EventQueue
 from afterturn.consumers.recall.answering.ends import TurnLog
 from afterturn.consumers.recall.answering.engine import Recall, Seams
-from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings, require_loopback
 from afterturn.consumers.recall.watching import Watch
 from afterturn.consumers.recall.web.app import create_app
 from afterturn.consumers.recall.web.desk import Desk, Records
+from afterturn.consumers.recall.web.following import Following
 from afterturn.consumers.serving import serving
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.answers import AnswerStore
@@ -171,8 +171,8 @@ class _Parts:
         log = TurnLog(self._kafka, admin, fold, deadline=settings.after_wait)
         self._resources.push_async_callback(log.close)
         seams = Seams(store, embedder, fold, self._events.announce, watch.heals, self._desk.metrics, log)
-        self._desk.recall = Recall(seams, settings)
-        self._desk.records = Records.of(client, store, fold, settings)
+        self._desk.recall = recall = Recall(seams, settings)
+        self._desk.records = Records.of(client, store, fold, recall.states)
         health.here("qdrant")
         health.here("collection")
         await watch.run()

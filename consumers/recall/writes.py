@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from afterturn.consumers.recall.answering.arrivals import Arrivals, Store, tenant_partition
+from afterturn.consumers.recall.answering.arrivals import Arrivals, Store, token_of
 from afterturn.schemas.commands import Command
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import content_digest, digest_of
@@ -31,11 +32,8 @@ def _bound(token: Token, tenant: str) -> str:
 def known_token(tenant: str, text: str, fold: FoldSettings) -> Token | None:
     """The token of a write of this tenant; None where it is none, as far as arithmetic tells."""
     try:
-        token = Token.parse(text)
+        token = token_of(tenant, text, fold)
     except ContractError:
-        return None
-    current = token.epoch == fold.epoch
-    if token.epoch > fold.epoch or (current and token.partition != tenant_partition(tenant, fold)):
         return None
     return token if not token.mark or token.mark.startswith(_bound(token, tenant)) else None
 
@@ -66,12 +64,11 @@ class Writes:
 
     def __init__(self, store: Store, fold: FoldSettings) -> None:
         self._store = store
-        self._fold = fold
+        self._arrivals = Arrivals(store, fold, seconds=math.inf)
 
     async def status(self, tenant: str, own: Scope, token: Token) -> WriteStatus | None:
         """Where a write stands; None where this tenant has no such write, or has it no more."""
-        checkpoint = await self._store.checkpoint(token.partition)
-        passed = token.epoch < self._fold.epoch or (checkpoint is not None and checkpoint.next > token.rev)
+        passed = await self._arrivals.passed(token)
         receipt = await self._store.receipt(token.receipt)
         if receipt is not None and not _shown(receipt, tenant, own):
             return None
@@ -79,8 +76,7 @@ class Writes:
             return WriteStatus(status="accepted", token=str(token))
         if not isinstance(receipt, Memory | Receipt) or receipt.outcome is None:
             return None
-        added = receipt.outcome.counts.get("added", 0)
-        if added > 1 and receipt.born == token.rev and await self._store.born_at(tenant, receipt.born) < added:
+        if receipt.born == token.rev and not await self._arrivals.landed(receipt, receipt.outcome):
             return WriteStatus(status="accepted", token=str(token))
         return ending(token, receipt, receipt.outcome)
 
@@ -89,7 +85,7 @@ class Writes:
         found = await self.status(tenant, own, token)
         if seconds <= 0 or found is None or found.status != "accepted":
             return found
-        await Arrivals(self._store, self._fold, seconds=seconds).wait(tenant, token)
+        await self._arrivals.wait(tenant, token, seconds)
         return await self.status(tenant, own, token)
 
     async def after_publishing(self, tenant: str, own: Scope, token: Token, seconds: float) -> WriteStatus:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from afterturn.schemas.errors import ContractError
+from afterturn.schemas.errors import ContractError, Unscoped
 from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.scope import DIMENSIONS, Dimension, Scope
 
@@ -108,7 +108,7 @@ def require_dimensions(scope: Scope, required: Iterable[Dimension] | None, place
     """Go on only with every dimension named that the tenant requires (``required_scope``).
 
     Raises:
-        ContractError: one is missing: nothing is read or written.
+        Unscoped: one is missing: nothing is read or written.
     """
     if missing := scope.missing(tuple(required or ())):
-        raise ContractError("invalid", f"{place}.{missing[0]}", f"memory unavailable: {', '.join(missing)}")
+        raise Unscoped.missing(missing, place)

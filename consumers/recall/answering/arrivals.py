@@ -8,7 +8,7 @@ from typing import Protocol
 
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.ids import rev_of
-from afterturn.schemas.points import Checkpoint, Memory, Receipt, StoredPoint
+from afterturn.schemas.points import Checkpoint, Memory, Outcome, Receipt, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.schemas.token import Token
 from afterturn.streams.errors import Retry
@@ -122,21 +122,27 @@ class Arrivals:
             return False
 
     async def _is_there(self, tenant: str, token: Token) -> bool:
-        # An epoch begins when everything of the one before has been applied.
-        passed = token.epoch < self._fold.epoch or await self._passed(token)
-        return passed and await self._whole(tenant, token)
-
-    async def _passed(self, token: Token) -> bool:
-        checkpoint = await self._store.checkpoint(token.partition)
-        return checkpoint is not None and checkpoint.next > token.rev
-
-    async def _whole(self, tenant: str, token: Token) -> bool:
-        """Whether every point of the command has landed: a batch becomes visible in pieces.
-
-        ``born`` is the receipt's own: where the command was there before, it was made by the earlier one.
-        """
+        if not await self.passed(token):
+            return False
         receipt = await self._store.receipt(token.receipt)
         if not isinstance(receipt, Memory | Receipt) or receipt.tenant != tenant or receipt.outcome is None:
             return False
-        added = receipt.outcome.counts.get("added", 0)
-        return added <= 1 or await self._store.born_at(tenant, receipt.born) >= added
+        return await self.landed(receipt, receipt.outcome)
+
+    async def passed(self, token: Token) -> bool:
+        """Whether the store has come past a token's place.
+
+        An epoch begins when everything of the one before has been applied.
+        """
+        if token.epoch < self._fold.epoch:
+            return True
+        checkpoint = await self._store.checkpoint(token.partition)
+        return checkpoint is not None and checkpoint.next > token.rev
+
+    async def landed(self, receipt: Memory | Receipt, outcome: Outcome) -> bool:
+        """Whether every point of a receipt's command has landed: a batch becomes visible in pieces.
+
+        ``born`` is the receipt's own: where the command was there before, it was made by the earlier one.
+        """
+        added = outcome.counts.get("added", 0)
+        return added <= 1 or await self._store.born_at(receipt.tenant, receipt.born) >= added

@@ -16,7 +16,7 @@ from afterturn.consumers.recall.answering.listing import Lister
 from afterturn.consumers.recall.answering.outcomes import Announce, Reply, event_of
 from afterturn.consumers.recall.answering.profiles import Asked, Profiles
 from afterturn.consumers.recall.answering.reading import Reader
-from afterturn.consumers.recall.answering.seeking import sought
+from afterturn.consumers.recall.answering.seeking import bounded, sought
 from afterturn.consumers.recall.answering.showing import COUNTED, Extras, answer_of
 from afterturn.consumers.recall.answering.states import TenantStates
 from afterturn.consumers.recall.metrics import RecallMetrics
@@ -25,10 +25,9 @@ from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.store.answers import AnswerStore
 from afterturn.consumers.store.search import Search
 from afterturn.consumers.text.embedder import Embedder
-from afterturn.schemas.errors import ContractError
+from afterturn.schemas.errors import Unscoped
 from afterturn.schemas.points import TenantState
 from afterturn.schemas.query import Answer, Query
-from afterturn.schemas.scope import Dimension
 from afterturn.schemas.settings import FoldSettings, TenantSettings
 from afterturn.schemas.token import Token
 from afterturn.streams.errors import Retry
@@ -68,14 +67,12 @@ class Seams:
     labels: LabelResolver = field(default_factory=SourceLabels)
 
 
-class _Unscoped(Exception):  # noqa: N818 - a refusal on its way out
-    def __init__(self, missing: tuple[Dimension, ...]) -> None:
-        super().__init__(f"memory unavailable: {', '.join(missing)}")
-        self.missing = missing
-
-
 class Recall:
-    """Answers queries. It never writes, and names what an answer lacks instead of failing."""
+    """Answers queries. It never writes, and names what an answer lacks instead of failing.
+
+    Attributes:
+        states: what is remembered of tenants, for a moment.
+    """
 
     def __init__(self, seams: Seams, settings: RecallSettings) -> None:
         self._seams = seams
@@ -86,7 +83,7 @@ class Recall:
         self._embed_timeout = settings.embed_timeout
         self._reader = Reader(seams.store, seams.embedder, self._recipe, embed_timeout=settings.embed_timeout)
         self._arrivals = Arrivals(seams.store, seams.fold, seconds=settings.after_wait)
-        self._states = TenantStates(seams.store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
+        self.states = TenantStates(seams.store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
 
     async def answer(self, tenant: str, query: Query, now: datetime) -> Answer:
         """What the tenant's memories say to a query; without a text, what happened last.
@@ -105,11 +102,11 @@ class Recall:
         lacks = await self._behind(tenant, token, query)
         try:
             async with asyncio.timeout(self._timeout):
-                state = await self._states.get(tenant, fresh=token is not None or query.consistent)
+                state = await self.states.get(tenant, fresh=token is not None or query.consistent)
                 reply = await self._permitted(state, asking)
-        except _Unscoped as refused:
+        except Unscoped:
             self._told(tenant, Reply(skipped="scope"), now, 0.0)
-            raise ContractError("invalid", f"scope.{refused.missing[0]}", str(refused)) from None
+            raise
         except (Retry, TimeoutError) as error:
             reply = Reply(lacks=("search",), skipped="unavailable", error=type(error).__name__)
         ms = (time.perf_counter() - started) * 1_000
@@ -132,7 +129,7 @@ class Recall:
         """The reply, as far as the tenant's settings let it be asked for."""
         settings = state.settings if state else TenantSettings()
         if missing := asking.query.scope.missing(settings.required_scope or ()):
-            raise _Unscoped(missing)
+            raise Unscoped.missing(missing)
         if settings.phases is not None and settings.phases.recall == "off":
             return Reply(skipped="off")
         finding = self._found(asking, state.authors if state else ())
@@ -160,7 +157,7 @@ class Recall:
         if asking.question is None:
             return await self._lister.page(search, query, asking.bound_to, asking.at, asking.page)
         if query.profile != "recipe":
-            made = await sought(self._seams.embedder, asking.question, self._embed_timeout)
+            made = await sought(self._seams.embedder, bounded(asking.question), self._embed_timeout)
             found = await self._profiles.ask(Asked(search, query, asking.question, made.dense, made.sparse, asking.at))
             return replace(found, lacks=(*made.lacks, *found.lacks), usage=made.usage)
         credible = Credible(query.min_confidence, asking.at)

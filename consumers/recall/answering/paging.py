@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
 import orjson
 
+from afterturn.consumers.recall import cursors
 from afterturn.consumers.recall.ranking.candidates import Candidate, time_order
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.query import Query
@@ -52,8 +52,7 @@ def fingerprint(tenant: str, query: Query) -> str:
 def cursor_of(bound_to: str, page: Page) -> str:
     """The cursor of a page."""
     value, moment, *rest = page.after
-    parts = [bound_to, page.at.isoformat(), value, moment.isoformat(), *rest]
-    return urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+    return cursors.written([bound_to, page.at.isoformat(), value, moment.isoformat(), *rest])
 
 
 def page_of(cursor: str, bound_to: str) -> Page:
@@ -63,8 +62,7 @@ def page_of(cursor: str, bound_to: str) -> Page:
         ContractError: it is no cursor, or was given for another query.
     """
     try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        bound, at, value, moment, thread_key, position, ordinal, id_ = orjson.loads(urlsafe_b64decode(padded))
+        bound, at, value, moment, thread_key, position, ordinal, id_ = cursors.read(cursor)
         page = Page(
             datetime.fromisoformat(at),
             Place(float(value), datetime.fromisoformat(moment), str(thread_key), int(position), int(ordinal), str(id_)),

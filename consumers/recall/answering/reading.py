@@ -7,7 +7,7 @@ from typing import Protocol
 
 from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
 from afterturn.consumers.recall.answering.finding import EVERYTHING, LACKS, Credible, Found
-from afterturn.consumers.recall.answering.seeking import MOST_CHARS, vector_of
+from afterturn.consumers.recall.answering.seeking import bounded, sought
 from afterturn.consumers.recall.prompt.packing import unseen
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
@@ -16,10 +16,7 @@ from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_the
 from afterturn.consumers.recall.ranking.times import NO_TIME, asked_time
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
-from afterturn.consumers.text import lexical
 from afterturn.consumers.text.embedder import Embedder
-from afterturn.schemas.budget import tokens_of
-from afterturn.schemas.parts import Usage
 from afterturn.schemas.query import Query
 from afterturn.streams.errors import Retry
 
@@ -64,15 +61,12 @@ class Reader:
             Retry: the store does not answer.
             Stop: the store or the embedder is not what this process was made for.
         """
-        question = question[-MOST_CHARS:]
+        question = bounded(question)
         stripped, _ = strip_names(question, authors)
-        dense, embedded = await vector_of(self._embedder, stripped, self._embed_timeout)
-        words = lexical.query(question)
-        usage = Usage(embedder_calls=1, embedded_tokens=tokens_of(len(stripped))) if embedded else Usage()
-        sparse = (words.indices, words.values) if words else None
+        asking = await sought(self._embedder, question, self._embed_timeout, stripped)
         limit = min(MOST_HITS, self._recipe.candidates + len(query.seen))
-        found, limits = credible.of_search(await self._store.hits(search, dense, sparse, limit), limit)
-        lacks = [*([] if embedded else ["vector"]), *(LACKS[arm] for arm in found.failed)]
+        found, limits = credible.of_search(await self._store.hits(search, asking.dense, asking.sparse, limit), limit)
+        lacks = [*asking.lacks, *(LACKS[arm] for arm in found.failed)]
         asked = asked_time(question, search.as_of) if search.as_of else NO_TIME
         pool = Pool.of(found, times=asked.when)
         favoured = favour(question, authors)
@@ -82,7 +76,7 @@ class Reader:
             ranked = await self._with_neighbours(search, query, pool, scoring, ranked, credible)
         except Retry:
             lacks.append("neighbour")
-        return Found(ranked, pool, tuple(lacks), limits, usage)
+        return Found(ranked, pool, tuple(lacks), limits, asking.usage)
 
     async def _with_neighbours(
         self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked], credible: Credible

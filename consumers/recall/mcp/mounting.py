@@ -20,6 +20,7 @@ from afterturn.consumers.recall.mcp.server import Context, make_server
 from afterturn.schemas.query import TENANT_HEADER
 
 PATH = "/mcp"
+_ME = "afterturn_me"
 _OWN_HEADERS = frozenset({"content-length"})
 _FORWARDED = ("authorization", TENANT_HEADER.lower(), "host")
 
@@ -56,6 +57,7 @@ class _Endpoint:
             return
         admitted = await self._client.get("/v1/me", headers=_forwarded(Request(scope)))
         if admitted.is_success:
+            scope.setdefault("state", {})[_ME] = admitted.json()
             await self._sessions.handle_request(scope, receive, send)
             return
         kept = {name: value for name, value in admitted.headers.items() if name not in _OWN_HEADERS}
@@ -64,7 +66,7 @@ class _Endpoint:
     def _api(self, context: Context) -> Api:
         request = context.request
         assert isinstance(request, Request), "what comes over HTTP has its request"
-        return Api(self._client, _forwarded(request))
+        return Api(self._client, _forwarded(request), known=request.scope["state"][_ME])
 
 
 def _forwarded(request: Request) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -15,11 +16,11 @@ from afterturn.consumers.recall.access.gate import Gate
 from afterturn.consumers.recall.access.principals import Principal, Right
 from afterturn.consumers.recall.answering.engine import Recall
 from afterturn.consumers.recall.answering.states import TenantStates
-from afterturn.consumers.recall.following import Following
 from afterturn.consumers.recall.health import Health
 from afterturn.consumers.recall.metrics import RecallMetrics
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.recall.web.answers import NotReady
+from afterturn.consumers.recall.web.following import Following
 from afterturn.consumers.recall.web.requests import body_of, require_local_host, tenant_named
 from afterturn.consumers.recall.web.slots import Slots
 from afterturn.consumers.recall.writes import Writes
@@ -31,6 +32,8 @@ from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import QuotaExceeded
 from afterturn.streams.publisher import TurnPublisher
 from afterturn.streams.quota import Buckets
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,8 @@ class Records:
     fold: FoldSettings
 
     @classmethod
-    def of(cls, client: StoreClient, store: AnswerStore, fold: FoldSettings, settings: RecallSettings) -> Records:
+    def of(cls, client: StoreClient, store: AnswerStore, fold: FoldSettings, states: TenantStates) -> Records:
         """Those of an open store."""
-        states = TenantStates(store.tenant, seconds=settings.state_seconds, entries=settings.state_entries)
         return cls(BrowseStore(client), SelectStore(client), states, Writes(store, fold), fold)
 
 
@@ -111,9 +113,7 @@ class Desk:
         Raises:
             NotReady: it isn't there yet.
         """
-        if self.recall is None:
-            raise NotReady(self.health.missing)
-        return self.recall
+        return self._there(self.recall)
 
     def reading(self) -> Records:
         """What tells of memories and writes.
@@ -121,9 +121,7 @@ class Desk:
         Raises:
             NotReady: it isn't there yet.
         """
-        if self.records is None:
-            raise NotReady(self.health.missing)
-        return self.records
+        return self._there(self.records)
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[float]:
@@ -140,9 +138,20 @@ class Desk:
         Raises:
             NotReady: it isn't there yet.
         """
-        if self.publisher is None:
+        return self._there(self.publisher)
+
+    def streaming(self) -> Following:
+        """What opens streams of events.
+
+        Raises:
+            NotReady: it isn't there yet.
+        """
+        return self._there(self.following)
+
+    def _there(self, part: P | None) -> P:
+        if part is None:
             raise NotReady(self.health.missing)
-        return self.publisher
+        return part
 
     async def _known(self, request: Request, right: Right | None) -> Principal:
         if self._gate.open:

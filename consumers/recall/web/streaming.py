@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from afterturn.consumers.recall.following import Following
-from afterturn.consumers.recall.web.answers import NotReady
 from afterturn.consumers.recall.web.desk import Desk
+from afterturn.consumers.recall.web.following import Following
 from afterturn.consumers.recall.web.parameters import Parameters
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import EVENT_TYPES, UnknownEvent
@@ -39,9 +38,7 @@ async def events(desk: Desk, request: Request) -> Response:
     caller.principal.require_whole_tenant()
     types = _types(Parameters(request, {"types"}).every("types"))
     since = _after(request.headers.get(LAST_EVENT_ID))
-    following = desk.following
-    if following is None:
-        raise NotReady(desk.health.missing)
+    following = desk.streaming()
     async with AsyncExitStack() as opening:
         stream = following.opened(caller.tenant, types, since or "now", desk.settings.publish_timeout)
         subscriber = await opening.enter_async_context(stream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -139,6 +140,27 @@ async def test_a_scope_binds_every_call(service: Served, keys: Keys) -> None:
         found = text_of(await client.call_tool("recall", {"query": "Where is the key?"}))
         assert "mat" in found
         assert "hook" in found
+
+
+async def test_a_scope_of_any_characters_is_told_as_it_is(service: Served, keys: Keys) -> None:
+    async with over_stdio(service, keys.add(), "--scope", "user=a&scope.agent=b c%/ü") as client:
+        told = (await client.call_tool("memory_status", {})).structured_content
+    assert told is not None
+    assert told["scope"] == {"user": "a&scope.agent=b c%/ü"}
+
+
+async def test_a_call_over_http_asks_once_who_it_is(service: Served, keys: Keys) -> None:
+    async def asked() -> float:
+        metrics = (await service.client.get("/metrics")).text
+        found = re.search(r'afterturn_recall_requests_total{route="/v1/me",status="200"} (\S+)', metrics)
+        return 0.0 if found is None else float(found[1])
+
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_status", "arguments": {}}}
+    accept = {"accept": "application/json, text/event-stream"}
+    before = await asked()
+    answer = await service.client.post("/mcp", json=body, headers=keys.add() | accept)
+    assert answer.status_code == 200
+    assert await asked() == before + 1
 
 
 @pytest.mark.parametrize(
