@@ -30,7 +30,8 @@ def test_a_drained_log_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("found", "lack"),
     [
-        (replace(DRAINED, members=2), "the group g has 2 members at work"),
+        (replace(DRAINED, members=1), "the group g has 1 member at work: end it"),
+        (replace(DRAINED, members=2), "the group g has 2 members at work: end every recorder"),
         (replace(DRAINED, unread={0: 1, 1: 0}), "partition 0: 1 not recorded (committed 11, the log ends at 12)"),
         (replace(DRAINED, unread={0: 0, 1: 4}, ends={0: 12, 1: 4}), "partition 1: 4 not recorded (committed 0"),
         (replace(DRAINED, committed={0: 12, 1: None}), "partition 0: the store is at 11, the group has committed 12"),
