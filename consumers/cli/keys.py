@@ -16,7 +16,7 @@ from afterturn.consumers.cli.helping import PlainGroup
 from afterturn.consumers.cli.options import AsJson, dimension_of
 from afterturn.consumers.cli.running import err, out, tell
 from afterturn.consumers.cli.wording import printable
-from afterturn.consumers.recall.access.keyring import load, save
+from afterturn.consumers.recall.access.keyring import add, alone, load, save
 from afterturn.consumers.recall.access.keys import KeyFile, KeyRecord, new_secret
 from afterturn.consumers.recall.access.principals import RIGHTS
 from afterturn.schemas.errors import ContractError, from_pydantic
@@ -77,7 +77,7 @@ def create(
         expires=expires,
         name=name,
     )
-    save(file, KeyFile(keys=(*load(file).keys, record)))
+    add(file, record)
     if as_json:
         typer.echo(orjson.dumps({"key": key, **_row(record)}).decode())
         return
@@ -127,11 +127,12 @@ def revoke(
     afterturn keys revoke --file keys.json 1f2e3d4c5b6a
     ```
     """
-    found = load(file)
-    unknown = set(ids) - found.by_id().keys()
-    if unknown:
-        raise ContractError("invalid", "ID", f"no key has the id {printable(min(unknown))}; nothing was revoked")
-    save(file, KeyFile(keys=tuple(record for record in found.keys if record.id not in ids)))
+    with alone(file):
+        found = load(file)
+        unknown = set(ids) - found.by_id().keys()
+        if unknown:
+            raise ContractError("invalid", "ID", f"no key has the id {printable(min(unknown))}; nothing was revoked")
+        save(file, KeyFile(keys=tuple(record for record in found.keys if record.id not in ids)))
     if as_json:
         typer.echo(orjson.dumps({"revoked": sorted(set(ids))}).decode())
     else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import IO
 
+from afterturn.consumers.locking import lock
 from afterturn.streams.errors import Stop
 
 _NAME = "in-use"
@@ -19,28 +19,10 @@ def held(folder: Path) -> IO[str]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / _NAME).open("w")
+        file = (folder / _NAME).open("w")
     except OSError as error:
         raise Stop(f"Nothing can be written in {folder}: {error.strerror}. Choose another --folder.") from None
-    if not _locked(lock):
-        lock.close()
+    if not lock(file, wait=False):
+        file.close()
         raise Stop(f"Another afterturn runs on {folder}. End it, or choose another --folder.")
-    return lock
-
-
-def _locked(lock: IO[str]) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    return file

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from afterturn.consumers.locking import lock
 from afterturn.consumers.recall.access.keys import KeyFile, KeyRecord, read_keys
 from afterturn.schemas.errors import ContractError
 from afterturn.streams.errors import BadSettings
@@ -96,6 +97,33 @@ def load(path: Path) -> KeyFile:
         raise ContractError("invalid", "--file", f"{path}: {_why(error)}") from None
     except ContractError as error:
         raise ContractError(error.reason, "--file", f"{path}: {_why(error)}") from None
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Change a file of keys with nobody else at it: what two do at once would lose one's change.
+
+    The lock is a file beside it, since the file itself is put in place anew.
+
+    Raises:
+        ContractError: nothing can be written there, or not be locked.
+    """
+    beside = path.with_name(f".{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        number = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise ContractError("invalid", "--file", f"{path}: {_why(error)}") from None
+    with os.fdopen(number, "r+") as file:
+        if not lock(file, wait=True):
+            raise ContractError("invalid", "--file", f"{path}: the folder can't hold a lock")
+        yield
+
+
+def add(path: Path, key: KeyRecord) -> None:
+    """Put a key beside those of a file. Raises as ``alone``, ``load`` and ``save`` do."""
+    with alone(path):
+        save(path, KeyFile(keys=(*load(path).keys, key)))
 
 
 def save(path: Path, keys: KeyFile) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -77,3 +79,38 @@ def test_a_file_that_is_none_of_keys_is_left_alone(tmp_path: Path) -> None:
     path.write_text("{")
     assert refused(path, "create", "--tenant", "a").place == "--file"
     assert path.read_text() == "{"
+
+
+AT_ONCE = """
+import sys
+from typer.testing import CliRunner
+from afterturn.consumers.cli.app import app
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(8):
+    for more in (["--name", f"{sys.argv[2]}-{n}"], ["--name", "short-lived", "--json"]):
+        done = CliRunner().invoke(app, ["keys", "create", "--file", sys.argv[1], "--tenant", "a", *more])
+        assert done.exit_code == 0, done.output
+    made = done.stdout.split('"id":"')[1].split('"')[0]
+    done = CliRunner().invoke(app, ["keys", "revoke", "--file", sys.argv[1], made])
+    assert done.exit_code == 0, done.output
+"""
+
+
+def test_of_two_at_once_neither_loses_the_others_change(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    command = [sys.executable, "-c", AT_ONCE, str(path)]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen([*command, name], stdin=pipe, stdout=pipe, text=True) for name in ("one", "other")]
+    for each in both:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in both:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    for each in both:
+        each.communicate(timeout=120)
+    assert [each.returncode for each in both] == [0, 0]
+    names = sorted(key.name or "" for key in load(path).keys)
+    assert names == sorted(f"{name}-{n}" for name in ("one", "other") for n in range(8))
