@@ -32,8 +32,24 @@ class ContractError(ValueError):
         self.place = place
         self.problem = problem
 
+    @property
+    def named(self) -> str:
+        """What is wrong, for whoever sent the value. It may hold a name of theirs, so it goes into no log."""
+        return f"{self.place}: {self.problem}" if self.place else self.problem
+
     def __reduce__(self) -> tuple[type[ContractError], tuple[Reason, str, str]]:
         return type(self), (self.reason, self.place, self.problem)
+
+
+class UnknownField(ContractError):  # noqa: N818 - what is there
+    """A field that the contract doesn't know. Its name is the sender's own words.
+
+    ``place`` has it, cut and of plain characters, so that the answer to the sender can name it; the text has not.
+    """
+
+    def __str__(self) -> str:
+        above = self.place.rpartition(".")[0]
+        return f"{above}: {self.problem}" if above else self.problem
 
 
 class Unscoped(ContractError):  # noqa: N818 - what is lacking
@@ -50,8 +66,9 @@ def from_pydantic(error: ValidationError) -> ContractError:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     reason: Reason = "not_json" if first["type"] == "json_invalid" else "invalid"
     place = ".".join(map(_part, _known(first["loc"])))
-    problem = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-    return ContractError(reason, place[:256], problem)
+    if first["type"] == "extra_forbidden":
+        return UnknownField(reason, place[:256], "unknown field")
+    return ContractError(reason, place[:256], first["msg"].removeprefix("Value error, "))
 
 
 def _known(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -62,7 +79,10 @@ def _known(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
     return (*place[:-2], "?", "[key]") if place[-1:] == ("[key]",) else place
 
 
+def field_name(text: str) -> str:
+    """A name from outside as an answer may repeat it: as it is if it looks like a field's, else a question mark."""
+    return text if _FIELD_NAME.fullmatch(text) else "?"
+
+
 def _part(part: int | str) -> str:
-    return (
-        part if isinstance(part, str) and _FIELD_NAME.fullmatch(part) else str(part) if isinstance(part, int) else "?"
-    )
+    return str(part) if isinstance(part, int) else field_name(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Collection
@@ -11,15 +10,17 @@ from typing import Annotated, Any
 import httpx
 import orjson
 import typer
+from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from afterturn.consumers.cli.options import AsJson, RecallUrl
+from afterturn.consumers.cli.options import AsJson, RecallUrl, api_key
 from afterturn.consumers.cli.running import out
 from afterturn.consumers.cli.wording import counted, printable
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.guarding import NOTE
-from afterturn.schemas.query import Answer, Format, Profile, RecalledMemory
+from afterturn.schemas.query import TENANT_HEADER, Answer, Format, Profile, RecalledMemory
+from afterturn.streams.agent.recalling import problem_of
 from afterturn.streams.errors import Retry
 
 MARK = "✓"
@@ -110,22 +111,23 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
         ContractError: it refuses the question.
     """
     try:
-        headers = {b"Afterturn-Tenant": tenant.encode(), **_credential()}
+        headers = {TENANT_HEADER.encode(): tenant.encode(), **_credential()}
         response = client.post(f"{url}/v1/recall", headers=headers, content=orjson.dumps(body))
+    except (UnicodeEncodeError, orjson.JSONEncodeError):
+        raise ContractError("invalid", "", "what was asked must be UTF-8") from None
     except httpx.LocalProtocolError:
         raise ContractError("invalid", "TENANT", "must not hold control characters, or begin or end blank") from None
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise Retry(
             f"The recall service at {url} does not answer ({type(error).__name__}): is it running, and ready?",
             dependency="recall",
         ) from None
     if response.is_success:
-        return Answer.model_validate_json(response.content, extra="ignore")
-    try:
-        fault = orjson.loads(response.content)["error"]
-        place, problem = str(fault.get("field", "")), str(fault.get("problem", response.reason_phrase))
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        place, problem = "", f"{response.status_code} {response.reason_phrase}"
+        try:
+            return Answer.model_validate_json(response.content, extra="ignore")
+        except ValidationError:
+            raise Retry(f"What {url} answered is no answer: is it another service?", dependency="recall") from None
+    place, problem = problem_of(response)
     if response.status_code >= 500:
         raise Retry(f"The recall service at {url} can't answer: {problem}", dependency="recall")
     raise ContractError("invalid", place, problem)
@@ -133,8 +135,8 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
 
 def _credential() -> dict[bytes, bytes]:
     """The caller's API key or token, where the environment holds one: on a command line others could read it."""
-    key = os.environ.get("AFTERTURN_API_KEY", "").strip()
-    return {b"Authorization": f"Bearer {key}".encode()} if key else {}
+    key = api_key()
+    return {} if key is None else {b"Authorization": f"Bearer {key}".encode()}
 
 
 def show(question: str, answer: Answer, rows: int | None = None, evidence: Collection[str] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from enum import StrEnum
 from typing import Annotated
@@ -10,6 +11,8 @@ import httpx
 import typer
 
 from afterturn.schemas.errors import ContractError
+from afterturn.streams.agent.settings import credential
+from afterturn.streams.errors import BadSettings
 
 
 class LogLevel(StrEnum):
@@ -29,6 +32,18 @@ def _recall_url(text: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host:
         raise typer.BadParameter("write http://host:port, as in http://127.0.0.1:8080")
     return text.rstrip("/")
+
+
+def api_key() -> str | None:
+    """The API key or token of the environment, where there is one: on a command line others could read it.
+
+    Raises:
+        BadSettings: it can be none.
+    """
+    try:
+        return credential(os.environ.get("AFTERTURN_API_KEY", "")) or None
+    except ValueError as error:
+        raise BadSettings("AFTERTURN_API_KEY", str(error)) from None
 
 
 def dimension_of(text: str) -> tuple[str, str]:

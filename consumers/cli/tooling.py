@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
-from afterturn.consumers.cli.options import RecallUrl, dimension_of
+from afterturn.consumers.cli.options import RecallUrl, api_key, dimension_of
 from afterturn.consumers.cli.running import log_to_stderr, need_extra, need_service
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.query import TOPIC
@@ -45,8 +44,7 @@ def mcp(
     from afterturn.consumers.recall.mcp.stdio import serve_stdio
 
     log_to_stderr("warning")
-    key = os.environ.get("AFTERTURN_API_KEY", "").strip() or None
-    asyncio.run(serve_stdio(url, tenant, key, scope_of(scope or []), topic))
+    asyncio.run(serve_stdio(url, tenant, api_key(), scope_of(scope or []), topic))
 
 
 def scope_of(pairs: list[str]) -> Scope:

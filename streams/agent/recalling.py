@@ -61,7 +61,9 @@ class RecallClient:
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._http.post(path, content=body_of(body), headers=headers, timeout=seconds)
-        except (httpx.TransportError, TimeoutError) as error:
+        except httpx.LocalProtocolError:
+            raise MemoryRefused(422, TENANT_HEADER, "must not begin or end blank") from None
+        except (httpx.RequestError, TimeoutError) as error:
             raise Retry(f"Recall did not answer ({type(error).__name__}).", dependency="recall") from None
         if answer.is_success:
             return answer.content
@@ -78,8 +80,8 @@ def problem_of(answer: httpx.Response) -> tuple[str, str]:
     try:
         told = answer.json()["error"]
         return str(told["field"])[:256], str(told["problem"])[:500]
-    except (ValueError, KeyError, TypeError):
-        return "", answer.reason_phrase
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", f"{answer.status_code} {answer.reason_phrase}"
 
 
 def _seconds_of(answer: httpx.Response) -> float:

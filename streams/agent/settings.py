@@ -5,19 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+import httpx
 from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ("AgentSettings",)
+__all__ = ("AgentSettings", "credential")
 
 Seconds = Annotated[float, Field(gt=0, le=600)]
 
 
 def _url(text: str) -> str:
-    scheme, found, host = text.partition("://")
-    if not found or scheme not in {"http", "https"} or not host.strip("/"):
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in {"http", "https"} or not url.host:
         raise ValueError("must be http://host:port or https://host:port")
     return text.rstrip("/")
+
+
+def credential(text: str) -> str:
+    """A key or token without the blanks around it that files and shells leave; an empty one is none.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    key = text.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("must be one line of ASCII characters, as keys and tokens are")
+    return key
+
+
+def _secret(value: SecretStr | None) -> SecretStr | None:
+    key = "" if value is None else credential(value.get_secret_value())
+    return SecretStr(key) if key else None
 
 
 class AgentSettings(BaseSettings):
@@ -37,7 +58,7 @@ class AgentSettings(BaseSettings):
         validation_alias=AliasChoices("recall_url", "AFTERTURN_AGENT_RECALL_URL", "AFTERTURN_RECALL_URL"),
         description="where the recall service is",
     )
-    api_key: SecretStr | None = Field(
+    api_key: Annotated[SecretStr | None, AfterValidator(_secret)] = Field(
         default=None,
         validation_alias=AliasChoices("api_key", "AFTERTURN_AGENT_API_KEY", "AFTERTURN_API_KEY"),
         description="an API key, or a token of an identity provider",

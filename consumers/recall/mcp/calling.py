@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import orjson
 
+from afterturn.consumers.recall.mcp.tools import Tool
 from afterturn.schemas.scope import Scope
 from afterturn.streams.agent.recalling import problem_of
 
@@ -34,6 +35,9 @@ class Said:
     failed: bool = False
 
 
+_UNAVAILABLE = Said("Memory is unavailable right now.", failed=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """The HTTP API as one caller sees it.
@@ -46,7 +50,7 @@ class Api:
     """
 
     client: httpx.AsyncClient
-    headers: Mapping[str, str]
+    headers: httpx.Headers
     scope: Scope = NOWHERE
     known: Mapping[str, Any] | None = None
 
@@ -61,9 +65,11 @@ class Api:
         found = await self._recalled({"count": True, "limit": 1, "max_tokens": 0})
         return None if isinstance(found, Said) else found.get("available")
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Said:
-        """Use a tool by its name."""
-        match tool:
+    async def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Said:
+        """Use a tool. What it doesn't take goes no further: it could say whose memories are meant."""
+        if unknown := tool.unknown(arguments):
+            return Said(f"{unknown} unknown field: {tool.name} takes {', '.join(tool.properties) or 'nothing'}")
+        match tool.name:
             case "recall":
                 return await self._recall(arguments)
             case "remember":
@@ -87,12 +93,12 @@ class Api:
         return Said(text + note, {"memories": shown, "degraded": found["degraded"]})
 
     async def _remember(self, arguments: Mapping[str, Any]) -> Said:
-        fact = {"scope": self._scope(), "source": {"type": "tool", "id": "mcp"}, **arguments}
+        fact = {**arguments, "scope": self._scope(), "source": {"type": "tool", "id": "mcp"}}
         done = await self._asked("POST", f"/v1/memories?wait={WAIT_S}", fact)
         return done if isinstance(done, Said) else _ended(done)
 
     async def _forget(self, arguments: Mapping[str, Any]) -> Said:
-        body = {"scope": self._scope(), "reason": "asked", **arguments}
+        body = {"reason": "asked", **arguments, "scope": self._scope()}
         done = await self._asked("POST", f"/v1/forget?wait={WAIT_S}", body)
         return done if isinstance(done, Said) else _ended(done)
 
@@ -104,22 +110,27 @@ class Api:
         return Said(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), found)
 
     async def _recalled(self, query: Mapping[str, Any]) -> Mapping[str, Any] | Said:
-        return await self._asked("POST", "/v1/recall", {"scope": self._scope(), **query})
+        return await self._asked("POST", "/v1/recall", {**query, "scope": self._scope()})
 
     def _scope(self) -> dict[str, str]:
         return dict(self.scope.pairs())
 
     async def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any] | Said:
-        content = None if body is None else orjson.dumps(body)
-        headers = {**self.headers, "content-type": "application/json"}
+        headers = self.headers.copy()
+        headers["content-type"] = "application/json"
         try:
+            content = None if body is None else orjson.dumps(body)
             answer = await self.client.request(method, path, content=content, headers=headers)
-        except httpx.TransportError:
-            return Said("Memory is unavailable right now.", failed=True)
-        if answer.is_success:
-            found: Mapping[str, Any] = answer.json()
-            return found
-        return _refusal(answer)
+            if not answer.is_success:
+                return _refusal(answer)
+            found = orjson.loads(answer.content)
+        except orjson.JSONEncodeError:  # nested too deep, or a number too large
+            return Said("What was given is no plain JSON of a bearable size.")
+        except httpx.LocalProtocolError:
+            return Said("Memory refuses: the tenant or the key can't be sent as a header.", failed=True)
+        except (httpx.RequestError, orjson.JSONDecodeError):
+            return _UNAVAILABLE
+        return found if isinstance(found, dict) else _UNAVAILABLE
 
 
 def _ended(done: Mapping[str, Any]) -> Said:
@@ -134,7 +145,7 @@ def _refusal(answer: httpx.Response) -> Said:
     if answer.status_code == _REFUSED:
         return Said(f"{place or 'this'} {problem}" if not problem.startswith("memory unavailable") else problem)
     if answer.status_code in _AWAY:
-        return Said("Memory is unavailable right now.", failed=True)
+        return _UNAVAILABLE
     if answer.status_code == _MISSING:
         return Said("There is no such memory.")
     return Said(f"Memory refuses: {problem}", failed=True)

@@ -22,7 +22,7 @@ from afterturn.schemas.query import TENANT_HEADER
 PATH = "/mcp"
 _ME = "afterturn_me"
 _OWN_HEADERS = frozenset({"content-length"})
-_FORWARDED = ("authorization", TENANT_HEADER.lower(), "host")
+_FORWARDED = frozenset({b"authorization", TENANT_HEADER.lower().encode(), b"host"})
 
 
 @asynccontextmanager
@@ -69,6 +69,6 @@ class _Endpoint:
         return Api(self._client, _forwarded(request), known=request.scope["state"][_ME])
 
 
-def _forwarded(request: Request) -> dict[str, str]:
-    """Who asks, and by which name they called this service."""
-    return {name: value for name in _FORWARDED if (value := request.headers.get(name)) is not None}
+def _forwarded(request: Request) -> httpx.Headers:
+    """Who asks, and by which name they called this service: the bytes as they came, however often."""
+    return httpx.Headers([(name, value) for name, value in request.scope["headers"] if name in _FORWARDED])

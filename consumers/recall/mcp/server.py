@@ -36,7 +36,7 @@ def make_server(api_of: ApiOf, topic: str) -> Server[Any]:
         tool = named(params.name, await _rights(api))
         if tool is None:
             return _result(Said(f"There is no tool {params.name[:64]!r} that you may use.", failed=True))
-        return _result(await api.call(tool.name, params.arguments or {}))
+        return _result(await api.call(tool, params.arguments or {}))
 
     return Server(
         "afterturn",

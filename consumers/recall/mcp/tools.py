@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from afterturn.schemas.errors import field_name
 from afterturn.streams.agent.section import count_of
 
 _TIME = "RFC 3339, or how long ago: -20m, -3h, -7d. Prefer the latter: you may not know today's date"
@@ -34,6 +35,10 @@ class Tool:
             "required": list(self.required),
             "additionalProperties": False,
         }
+
+    def unknown(self, arguments: Mapping[str, Any]) -> str | None:
+        """An argument that it doesn't take, as an answer may name it."""
+        return next((field_name(name) for name in arguments if name not in self.properties), None)
 
     def description(self, topic: str, available: int | None) -> str:
         """What a model reads before it calls the tool."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -142,6 +144,56 @@ async def test_a_scope_binds_every_call(service: Served, keys: Keys) -> None:
         assert "hook" in found
 
 
+async def test_no_argument_widens_the_scope(service: Served, keys: Keys) -> None:
+    """What a tool does not take goes no further: a model could name another user."""
+    tenant = f"t-{uuid4().hex[:8]}"
+    whole = keys.add(tenants=(tenant,))
+    ada = {"scope": {"user": "ada"}}
+    async with over_http(service, whole) as client:
+        done = await client.call_tool("remember", {"content": "A key is under the mat.", "key": "key"} | ada)
+        assert "scope unknown field" in text_of(done)
+    async with over_stdio(service, whole, "--scope", "user=ada") as client:
+        await client.call_tool("remember", {"content": "A key is under the mat."})
+        kept = (await client.call_tool("recall", {"query": "key"})).structured_content
+        assert kept is not None
+    async with over_stdio(service, whole, "--scope", "user=bo") as client:
+        for tool, arguments in (
+            ("recall", {"query": "key under the mat"}),
+            ("remember", {"content": "Bo was here."}),
+            ("forget", {"ids": [kept["memories"][0]["id"]]}),
+        ):
+            told = text_of(await client.call_tool(tool, arguments | ada))
+            assert told.startswith("scope unknown field"), told
+        for more in ({"filter": {"threads": ["t"]}}, {"dry_run": True}, {"source": {"type": "user", "id": "x"}}):
+            assert "unknown field" in text_of(await client.call_tool("forget", {"ids": []} | more))
+    async with over_stdio(service, whole, "--scope", "user=ada") as client:
+        assert "mat" in text_of(await client.call_tool("recall", {"query": "key under the mat"}))
+
+
+@pytest.mark.parametrize("transport", [over_http, over_stdio])
+async def test_a_tenant_of_any_characters_is_served(service: Served, keys: Keys, transport: Any) -> None:
+    tenant = f"Müller 田中 {uuid4().hex[:8]}"
+    options = ("--tenant", tenant) if transport is over_stdio else ()
+    named = {} if options else {"afterturn-tenant": tenant.encode()}
+    async with transport(service, keys.add(tenants=(tenant, "other")) | named, *options) as client:
+        await client.call_tool("remember", {"content": "Tea is served at five."})
+        assert "five" in text_of(await client.call_tool("recall", {"query": "tea"}))
+
+
+@pytest.mark.parametrize("value", [10**30, {"a": [[[[]]]]}, [None], -1, True, "\u0000"])
+@pytest.mark.parametrize(("tool", "name"), [("recall", "limit"), ("remember", "tags"), ("forget", "ids")])
+async def test_wrong_types_are_explained(service: Served, keys: Keys, tool: str, name: str, value: Any) -> None:
+    deep: list[Any] = []
+    for _ in range(240):
+        deep = [deep]
+    async with over_http(service, keys.add()) as client:
+        for given in (value, deep):
+            told = text_of(
+                await client.call_tool(tool, {name: given, "content": "x"} if tool == "remember" else {name: given})
+            )
+            assert told.startswith((name, "What was given")), told
+
+
 async def test_a_scope_of_any_characters_is_told_as_it_is(service: Served, keys: Keys) -> None:
     async with over_stdio(service, keys.add(), "--scope", "user=a&scope.agent=b c%/ü") as client:
         told = (await client.call_tool("memory_status", {})).structured_content
@@ -196,6 +248,13 @@ async def test_nobody_unknown_is_let_in(service: Served, keys: Keys) -> None:
         answer = await service.client.post("/mcp", json=body, headers=headers | accept)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_a_tenant_that_no_header_can_hold_is_named_at_once() -> None:
+    command = [sys.executable, "-m", "afterturn.consumers", "mcp", "--tenant", " blank ends "]
+    done = await asyncio.to_thread(subprocess.run, command, env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 65
+    assert "--tenant" in done.stderr
 
 
 async def test_without_the_service_a_tool_says_so() -> None:
