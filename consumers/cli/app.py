@@ -75,7 +75,7 @@ def run() -> None:
     try:
         app(standalone_mode=True)
     except ContractError as error:
-        _say(str(error))
+        _say(error.named)
         sys.exit(EXIT_INPUT)
     except AfterturnError as error:
         _say(text_of(error))

@@ -110,7 +110,11 @@ class Sender:
         """Say of a turn that it can never be recorded."""
         self.lost += 1
         _LOG.error("a turn is refused and not recorded: %s", error)
-        return Sent("refused", error=type(error).__name__, problem=str(error))
+        return Sent(
+            "refused",
+            error=type(error).__name__,
+            problem=error.named if isinstance(error, ContractError) else str(error),
+        )
 
     async def _drain(self, spool: Spool) -> None:
         """Send what waits, oldest first, until cancelled; while memory is away, try again and again."""

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pydantic import ValidationError
 from starlette.requests import Request
 
-from afterturn.schemas.errors import ContractError, from_pydantic
+from afterturn.schemas.errors import ContractError, field_name, from_pydantic
 from afterturn.schemas.scope import DIMENSIONS, Scope
 
 SCOPE = tuple(f"scope.{dimension}" for dimension in DIMENSIONS)
@@ -25,8 +25,7 @@ class Parameters:
         self._given: dict[str, list[str]] = {}
         for name, value in request.query_params.multi_items():
             if name not in known:
-                place = name if name.isascii() and name.replace(".", "").replace("_", "").isalnum() else "?"
-                raise ContractError("invalid", place[:64], "unknown parameter")
+                raise ContractError("invalid", field_name(name), "unknown parameter")
             self._given.setdefault(name, []).append(value)
 
     def one(self, name: str) -> str | None:

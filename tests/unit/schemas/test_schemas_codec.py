@@ -1,5 +1,6 @@
 """What is written is read back as it was, by every reader."""
 
+import pickle
 from datetime import UTC, datetime, timedelta, timezone
 
 import orjson
@@ -89,6 +90,23 @@ def test_unknown_fields_are_refused_by_publishers_and_ignored_by_the_recorder() 
     assert refused.value.place in {"added_later", "scope.planet"}
     _, command = decode_command(headers, body, unknown="ignore")
     assert command == TurnCompleted.model_validate(_turn(scope={"user": "u"}))
+
+
+def test_the_text_of_an_error_names_no_field_that_the_contract_does_not_know() -> None:
+    """It goes into logs; the name is the sender's own words, and goes back to the sender alone."""
+    for changes, text in (({"secret": 1}, "unknown field"), ({"scope": {"secret": "x"}}, "scope: unknown field")):
+        with pytest.raises(ContractError) as refused:
+            parse(TurnCompleted, orjson.dumps(_turn(**changes)))
+        for error in (refused.value, pickle.loads(pickle.dumps(refused.value))):
+            assert str(error) == text
+            assert error.named.endswith("secret: unknown field")
+            assert "secret" not in f"{error}{error!s}"
+
+
+def test_an_unknown_event_that_cannot_be_passed_on_is_malformed() -> None:
+    headers = Attributes("1", "afterturn", "memory.dreamt.v1", AT).headers()
+    with pytest.raises(ContractError, match="nested too deep"):
+        decode_event(headers, b'{"tenant":"t","dreams":' + b"[" * 500 + b"]" * 500 + b"}")
 
 
 def test_subscribers_ignore_unknown_fields_and_pass_unknown_types_through() -> None:
