@@ -16,8 +16,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from afterturn.consumers.guarding import GuardedProtocol
 from afterturn.streams.errors import Stop
 
+_ENDING_S = 30
+"""What is not answered so long after the service was asked to end is given up."""
 Readiness = Callable[[], Mapping[str, str]]
 """What keeps a service from being ready, by dependency; empty when it is."""
 Stuck = Callable[[], str | None]
@@ -54,7 +57,15 @@ async def serving(app: Any, host: str, port: int) -> AsyncIterator[int]:  # noqa
         CannotListen: the port is taken, or the address isn't ours.
     """
     config = uvicorn.Config(
-        app, host=host, port=port, log_config=None, access_log=False, timeout_keep_alive=30, lifespan="on"
+        app,
+        host=host,
+        port=port,
+        http=GuardedProtocol,
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_ENDING_S,
+        lifespan="on",
     )
     server = _Server(config)
     with _bound(host, port) as listening:
