@@ -32,9 +32,15 @@ def require_local_host(request: Request) -> None:
     server = request.scope.get("server")
     if server is None or server[0] not in _LOOPBACK:
         return
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname
-    if host not in {*_LOOPBACK, "localhost"}:
+    if _host_named(request) not in {*_LOOPBACK, "localhost"}:
         raise HTTPException(_MISDIRECTED, "this service answers to localhost only")
+
+
+def _host_named(request: Request) -> str | None:
+    try:
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:  # a bracket that nothing closes
+        return None
 
 
 def tenant_named(request: Request) -> str | None:

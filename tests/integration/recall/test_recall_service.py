@@ -183,6 +183,13 @@ def test_a_process_that_stops_says_why_and_exits_with_an_error(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("host", ["[", "[::1", "a.example", "127.0.0.1.example", "\u00e9"])
+async def test_what_names_no_host_of_ours_is_told_so(http_environment: dict[str, str], host: str) -> None:
+    async with served(http_environment) as service:
+        answer = await service.client.get("/v1/stats", headers=[(b"host", host.encode())])
+        assert answer.status_code in (400, 421)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", ""])
 async def test_it_listens_on_loopback_only(http_environment: dict[str, str], host: str) -> None:
     with pytest.raises(BadSettings, match="AFTERTURN_RECALL_HOST"):
