@@ -183,6 +183,10 @@ def decode_event(
         raise ContractError("not_json", "", "the body is not JSON") from None
     if not isinstance(content, dict):
         raise ContractError("invalid", "", "the body is not a JSON object")
+    try:
+        orjson.dumps(content)
+    except orjson.JSONEncodeError:  # it reads deeper than it writes
+        raise ContractError("invalid", "", "the body is nested too deep to be passed on") from None
     return attributes, UnknownEvent(type=attributes.type, tenant=str(content.get("tenant", "")), body=content)
 
 

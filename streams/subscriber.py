@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, Self
 
 from afterturn.schemas.codec import Attributes, decode_event
@@ -103,8 +103,7 @@ class MemoryEventSubscriber(Startable):
             return None
         if not self._selection.wants(attributes.type, event.tenant):
             return None
-        at = datetime.fromtimestamp(record.timestamp_ms / 1_000, UTC)
-        return Received(event, attributes, record.partition, record.offset, at)
+        return Received(event, attributes, record.partition, record.offset, record.appended_at)
 
     def _at_end(self) -> bool:
         return all(self._positions[p] >= end for p, end in self._ends.items())

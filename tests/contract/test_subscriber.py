@@ -171,6 +171,22 @@ async def test_an_unknown_field_is_no_fault(events: Events) -> None:
     assert received.event == recalled()
 
 
+@pytest.mark.parametrize("timestamp_ms", [0, 2**62])
+async def test_a_producers_own_time_stops_nothing(kafka: KafkaBroker, topic_prefix: str, timestamp_ms: int) -> None:
+    """Where the topic was made by somebody else, a record has the time its producer gives it."""
+    events = Events(KafkaSettings(bootstrap_servers=kafka.bootstrap), TopicNames(topic_prefix))
+    config = {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(2**63 - 1)}
+    async with Admin(events.settings) as admin:
+        assert await admin.create(TopicInfo(events.topics.memory_events, PARTITIONS, 1, config))
+    odd = events.record("1", recorded())
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+        await producer.send_and_wait(
+            odd.topic, odd.value, odd.key, odd.partition, timestamp_ms=timestamp_ms, headers=list(odd.headers)
+        )
+    [received] = await events.seen()
+    assert 1970 <= received.published_at.year <= 9999
+
+
 async def test_malformed_records_are_counted_and_passed_over(events: Events) -> None:
     good = events.record("1", recorded())
 
@@ -191,6 +207,7 @@ async def test_malformed_records_are_counted_and_passed_over(events: Events) -> 
         changed(value=b"\xff", headers=events.record("1", "memory.dreamed.v3").headers),
         changed(value=b"[1]", headers=events.record("1", "memory.dreamed.v3").headers),
         changed(value=None, headers=events.record("1", "memory.dreamed.v3").headers),
+        changed(value=b'{"a":' * 500 + b"1" + b"}" * 500, headers=events.record("1", "memory.dreamed.v3").headers),
     ]
     await events.write(*bad, events.record("2", recorded()))
     async with events.subscriber(follow=True) as subscriber:
