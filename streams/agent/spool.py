@@ -21,6 +21,8 @@ _TABLE = """
 create table if not exists turns (
     seq integer primary key autoincrement, tenant text not null, body blob not null, at real not null)
 """
+_COLUMNS = ("seq", "tenant", "body", "at")
+_OURS = frozenset({"turns", "by_tenant"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,23 @@ class Spool:
         return int(count), int(size)
 
     def _prepare(self) -> None:
+        with self._writing():
+            self._require_own()
+            self._db.execute(_TABLE)
+            self._db.execute("create index if not exists by_tenant on turns (tenant)")
+            self._db.execute(f"pragma user_version = {_VERSION}")
+        self._db.execute("pragma journal_mode = wal")
+        self._db.execute("pragma synchronous = full")
+
+    def _require_own(self) -> None:
+        """Leave a file alone that is another version's, or another program's."""
         (version,) = self._db.execute("pragma user_version").fetchone()
         if version not in (0, _VERSION):
             raise BadSettings("AFTERTURN_AGENT_SPOOL", f"{self._path} was written by another version ({version})")
-        self._db.execute("pragma journal_mode = wal")
-        self._db.execute("pragma synchronous = full")
-        self._db.execute(_TABLE)
-        self._db.execute("create index if not exists by_tenant on turns (tenant)")
-        self._db.execute(f"pragma user_version = {_VERSION}")
+        there = {name for (name,) in self._db.execute("select name from sqlite_master where name not like 'sqlite_%'")}
+        columns = tuple(row[1] for row in self._db.execute("pragma table_info(turns)"))
+        if there - _OURS or columns not in ((), _COLUMNS):
+            raise BadSettings("AFTERTURN_AGENT_SPOOL", f"{self._path} is another program's database")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -111,10 +122,11 @@ class Spool:
         self._db.execute("begin immediate")
         try:
             yield
+            self._db.execute("commit")
         except BaseException:
-            self._db.execute("rollback")
+            if self._db.in_transaction:  # a full disk may have ended it already
+                self._db.execute("rollback")
             raise
-        self._db.execute("commit")
 
     @contextmanager
     def _opening(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,42 @@ def test_a_later_versions_file_is_refused(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(BadSettings, match="another version"):
         opened(path)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("table", ["create table users (id)", "create table turns (id, said)"])
+def test_another_programs_database_is_left_alone(tmp_path: Path, version: int, table: str) -> None:
+    path = tmp_path / "s.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(table)
+        db.execute(f"pragma user_version = {version}")
+    before = path.read_bytes()
+    with pytest.raises(BadSettings, match="another program"):
+        opened(path)
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_is_a_retry_and_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+    script = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from afterturn.streams.agent.spool import Spool\n"
+        "from afterturn.streams.errors import Retry\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "spool = Spool(Path(sys.argv[1]), entries=999, size=10**8)\n"
+        "most = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, most[1]))\n"
+        "kept = refused = 0\n"
+        "while refused < 3:\n"
+        "    try: kept += spool.add('a', b'x' * 5000)\n"
+        "    except Retry: refused += 1\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, most)\n"
+        "spool.add('a', b'last'); print(kept)"
+    )
+    path = tmp_path / "s.db"
+    done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
+    waiting = [each.body for each in opened(path).oldest(999)]
+    assert waiting == [b"x" * 5_000] * int(done.stdout) + [b"last"]
+    assert int(done.stdout) > 0
 
 
 def test_a_file_that_is_away_later_is_a_retry(tmp_path: Path) -> None:
