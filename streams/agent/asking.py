@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from afterturn.schemas.errors import from_pydantic
-from afterturn.schemas.query import Query
+from afterturn.schemas.query import MAX_TEXT, Query
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.types import is_blank
 from afterturn.streams.agent.about import About
@@ -40,8 +40,14 @@ def query_of(about: About, scope: Scope, fields: dict[str, Any]) -> Query:
 
 
 def question_query(about: About, scope: Scope, text: str | None, max_tokens: int, seen: Sequence[str]) -> Query:
-    """The question of a turn; without a text, what happened last."""
-    asked = text if text is not None and not is_blank(text) else None
+    """The question of a turn; without a text, what happened last.
+
+    What is said to an agent may be longer than a question may be: its beginning is asked then.
+    """
+    asked: object = text
+    if isinstance(text, str):
+        beginning = text.strip()[:MAX_TEXT]
+        asked = None if is_blank(beginning) else beginning
     return query_of(about, scope, {"text": asked, "limit": about.limit, "max_tokens": max_tokens, "seen": list(seen)})
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from afterturn.schemas.commands import TurnCompleted
 from afterturn.schemas.errors import ContractError, from_pydantic
@@ -18,7 +18,7 @@ from afterturn.schemas.events import Operation, Skipped, SkipReason
 from afterturn.schemas.query import Answer, Query
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.token import Token
-from afterturn.schemas.types import is_identifier
+from afterturn.schemas.types import Identifier, is_identifier
 from afterturn.streams.agent.about import About
 from afterturn.streams.agent.asking import tool_query
 from afterturn.streams.agent.context import Context, RecallTool
@@ -36,6 +36,8 @@ from afterturn.streams.publisher import TurnPublisher, as_turn
 
 __all__ = ("AgentMemory",)
 
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_TURNS_OWN = frozenset({"query", "answer", "thread", "turn_id", "tenant", "scope"})
 _TENANTS = 10_000
 _TOOL_LIMIT = 10
 _NOT_RECORDED: dict[str, SkipReason] = {"lost": "unavailable", "refused": "refused"}
@@ -137,7 +139,7 @@ class AgentMemory(Startable):
             "tenant": self._whose(tenant),
             "scope": self._scope if scope is None else scope_of(scope),
             "thread": thread,
-            "turn_id": turn_id or str(uuid4()),
+            "turn_id": str(uuid4()) if turn_id is None else turn_id,
             "occurred_at": datetime.now(UTC),
             "messages": messages,
         }
@@ -179,6 +181,10 @@ class AgentMemory(Startable):
         if turn.blocked or turn.answer is None:
             turn.sent = Sent("off")
             return
+        if said := turn.fields.keys() & _TURNS_OWN:
+            error = ContractError("invalid", min(said), "is no field to add: the turn has it already")
+            turn.sent = self._told(self._whose(tenant), self._sender.refused(error))
+            return
         turn.sent = await self.after_turn(
             query, turn.answer, thread=thread, turn_id=turn_id, tenant=tenant, scope=scope, **turn.fields
         )
@@ -219,12 +225,13 @@ class AgentMemory(Startable):
         return sent
 
     def _whose(self, tenant: str | None) -> str:
-        whose = tenant or self._tenant
+        whose = self._tenant if tenant is None else tenant
         if not whose:
             raise BadSettings("tenant", "a turn needs one: give it to AgentMemory, or to the call")
-        if not is_identifier(whose):
-            raise MemoryRefused(422, "tenant", "must have 1 to 256 characters, and none that controls")
-        return whose
+        try:
+            return _IDENTIFIER.validate_python(whose)
+        except ValidationError:
+            raise MemoryRefused(422, "tenant", "must have 1 to 256 characters, and none that controls") from None
 
     def _skipped(self, tenant: str, operation: Operation, reason: SkipReason, error: str | None) -> None:
         event = Skipped(tenant=tenant, at=datetime.now(UTC), operation=operation, reason=reason, error=error)

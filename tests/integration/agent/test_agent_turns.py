@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from integration.agent.conftest import Services
@@ -67,6 +68,29 @@ async def test_a_blocked_or_failed_turn_is_not_recorded(services: Services) -> N
         await tell(memory, "This alone is told.")
         await services.recording.consumed(1)
         assert [each["content"] for each in await services.recording.memories()] == ["This alone is told."]
+
+
+async def test_what_a_turn_adds_is_no_name_it_has_already(services: Services) -> None:
+    """After the answer nothing is raised: the turn says that it was refused."""
+    async with services.memory() as memory:
+        async with memory.turn("What is the time?", thread="t") as turn:
+            turn.answer, turn.fields = "Five.", {"thread": "other", "tags": ["time"]}
+        assert turn.sent is not None
+        assert (turn.sent.status, turn.sent.problem) == (
+            "refused",
+            "thread: is no field to add: the turn has it already",
+        )
+
+
+async def test_a_turn_named_0_is_sent_under_that_name(services: Services) -> None:
+    """Integers are names as well; one made up anew would be recorded anew."""
+    async with services.memory() as memory:
+        zero: Any = 0
+        for _ in range(2):
+            assert (await memory.after_turn("Once.", None, thread="t", turn_id=zero)).status == "published"
+        await tell(memory, "Then this.")
+        await services.recording.consumed(3)
+        assert [each["content"] for each in await services.recording.memories()] == ["Once.", "Then this."]
 
 
 async def test_each_phase_can_be_off(services: Services) -> None:
