@@ -85,6 +85,7 @@ class ScoreParts(Model):
     confidence: float = 0.0
     related: float = 0.0
     time: float = 0.0
+    answer: float = 0.0
 
 
 class RecalledMemory(Model):

@@ -260,6 +260,7 @@ OF_ONE: dict[str, str] = {
     "Run.error": "The name of the error.",
     "Run.id": "The run's own id.",
     "Run.outcome": "How the run ended.",
+    "ScoreParts.answer": "What naming a thing of the kind asked for adds: a number, a person, a name.",
     "ScoreParts.author": "The bonus of a named author.",
     "ScoreParts.confidence": "What its confidence adds.",
     "ScoreParts.neighbour": "What its neighbours in the thread, the question it replies to and its session add.",

@@ -40,16 +40,17 @@ def places_to_read(ranked: Sequence[Ranked], scoring: Scoring, pool: Pool, limit
     fitting = next((place for place, entry in enumerate(ranked) if entry.candidate.id not in packed), len(ranked))
     last = max(limits.listed - 1, fitting)
     least = ranked[last].score if last < len(ranked) else 0.0
-    return list(_places(scoring, pool, least - _most_bonus(scoring)))
+    return list(_places(scoring, pool, least - _most_bonus(scoring, pool)))
 
 
-def _most_bonus(scoring: Scoring) -> float:
-    """The most a memory can get that only reading it tells: whose it is, what it says of time, when it was said."""
+def _most_bonus(scoring: Scoring, pool: Pool) -> float:
+    """The most a memory can get that only reading it tells: whose it is, what it says, when it was said."""
     recipe, asked = scoring.recipe, scoring.asked
     author = 0.0 if scoring.favour.author is None else recipe.author
     role = 0.0 if scoring.favour.role is None else recipe.first_person
     date = recipe.date if asked.named or asked.spans else 0.0
-    return max(author, role) + (recipe.when if asked.when else 0.0) + date
+    answer = recipe.answer if pool.looking.wanted.anything else 0.0
+    return max(author, role) + (recipe.when if asked.when else 0.0) + date + answer
 
 
 def _places(scoring: Scoring, pool: Pool, least: float) -> Iterator[Window]:

@@ -36,6 +36,8 @@ SERVED = replace(
     MEASURED,
     candidates=50,
     best=5,
+    author=0.6,
+    address=0.2,
     lexical_power=1.5,
     lexical_doubt=0.5,
     question=0.3,
@@ -43,6 +45,7 @@ SERVED = replace(
     session=0.15,
     when=0.3,
     date=0.5,
+    answer=0.4,
 )
 """The recipe as it is served; docs/quality.md has what each number is worth, and what was tried beside it."""
 RECIPES = {"usual": SERVED, "wide": replace(SERVED, candidates=100, best=10)}

@@ -9,11 +9,13 @@ from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
 from afterturn.consumers.recall.answering.finding import EVERYTHING, LACKS, Credible, Found
 from afterturn.consumers.recall.answering.seeking import bounded, sought
 from afterturn.consumers.recall.prompt.packing import unseen
+from afterturn.consumers.recall.ranking.looking import Looking
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.recall.ranking.scoring import Ranked, Scoring, best_then_newest, favour
-from afterturn.consumers.recall.ranking.times import NO_TIME, asked_time
+from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, best_then_newest, favour
+from afterturn.consumers.recall.ranking.times import NO_TIME, AskedTime, asked_time
+from afterturn.consumers.recall.ranking.wanted import NOTHING, wanted
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
 from afterturn.consumers.store.search import Search, Window
 from afterturn.consumers.text.embedder import Embedder
@@ -68,8 +70,8 @@ class Reader:
         found, limits = credible.of_search(await self._store.hits(search, asking.dense, asking.sparse, limit), limit)
         lacks = [*asking.lacks, *(LACKS[arm] for arm in found.failed)]
         asked = asked_time(question, search.as_of) if search.as_of else NO_TIME
-        pool = Pool.of(found, times=asked.when)
         favoured = favour(question, authors)
+        pool = Pool.of(found, self._looking(question, authors, favoured, asked))
         scoring = Scoring.of(pool.dense, pool.lexical, pool.candidates, favoured, self._recipe, asked)
         ranked = unseen(scoring.ranked(pool.candidates), query.seen)
         try:
@@ -77,6 +79,11 @@ class Reader:
         except Retry:
             lacks.append("neighbour")
         return Found(ranked, pool, tuple(lacks), limits, asking.usage)
+
+    def _looking(self, question: str, authors: Sequence[str], favoured: Favour, asked: AskedTime) -> Looking:
+        """What the texts found are looked at for."""
+        sought_kind = wanted(question, authors) if self._recipe.answer else NOTHING
+        return Looking(asked.when, sought_kind, bool(self._recipe.address) and favoured != Favour())
 
     async def _with_neighbours(
         self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked], credible: Credible

@@ -22,7 +22,10 @@ class Candidate(NamedTuple):
         chars: Characters (code points) of the content.
         short_question: Whether the content only asks: it ends in a question mark and is short.
         kind: episodic, semantic, reflection or procedural.
-        tells_when: Whether the content names a time. Looked up only where a question asks when.
+        tells_when: Whether the content names a time. This and what follows is looked up only where a question gives a
+            reason to (``looking``).
+        answers: Whether it names a thing of the kind that is asked for.
+        addresses: Whether it only speaks to another.
     """
 
     id: str
@@ -36,6 +39,8 @@ class Candidate(NamedTuple):
     short_question: bool
     kind: str
     tells_when: bool = False
+    answers: bool = False
+    addresses: bool = False
 
     @property
     def speaker(self) -> str:

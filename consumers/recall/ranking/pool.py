@@ -9,7 +9,7 @@ from typing import Any
 
 from afterturn.consumers.recall.ranking.candidates import Candidate
 from afterturn.consumers.recall.ranking.kernel import Place
-from afterturn.consumers.recall.ranking.times import tells_when
+from afterturn.consumers.recall.ranking.looking import NOWHERE, Looking
 from afterturn.consumers.store.read import Hit, SearchHits
 from afterturn.schemas.scope import DIMENSIONS, Scope
 
@@ -37,7 +37,7 @@ class Pool:
         threads: threads by their key in the candidates.
         divided: places that hold a message in several parts; of its parts, hits may be some.
         payloads: what an answer shows, by id.
-        times: whether candidates say if their text names a time; it costs a look at every text.
+        looking: what texts are looked at for; it costs a look at every text.
     """
 
     candidates: dict[str, Candidate] = field(default_factory=dict)
@@ -46,15 +46,15 @@ class Pool:
     threads: dict[str, Thread] = field(default_factory=dict)
     divided: set[Place] = field(default_factory=set)
     payloads: dict[str, Payload] = field(default_factory=dict)
-    times: bool = False
+    looking: Looking = NOWHERE
 
     @classmethod
-    def of(cls, found: SearchHits, *, times: bool = False) -> Pool:
+    def of(cls, found: SearchHits, looking: Looking = NOWHERE) -> Pool:
         """The pool of a search's hits."""
         pool = cls(
             dense={hit.id: hit.score for hit in found.dense},
             lexical={hit.id: hit.score for hit in found.lexical},
-            times=times,
+            looking=looking,
         )
         pool.add(found.lexical)
         pool.add(found.dense)
@@ -72,7 +72,7 @@ class Pool:
                     self.threads[key] = Thread(payload["thread"], Scope.model_validate(scope) if scope else _NO_SCOPE)
                 if payload.get("parts", 1) > 1:
                     self.divided.add((key, payload.get("position", 0)))
-                new[identity] = candidate_of(identity, payload, key, times=self.times)
+                new[identity] = candidate_of(identity, payload, key, self.looking)
                 self.payloads[identity] = payload
         self.candidates.update(new)
         return new
@@ -87,7 +87,7 @@ def thread_key(payload: Payload) -> str:
     return "\0".join([thread, *(f"{name}={scope[name]}" for name in DIMENSIONS if name in scope)])
 
 
-def candidate_of(identity: str, payload: Payload, key: str, *, times: bool = False) -> Candidate:
+def candidate_of(identity: str, payload: Payload, key: str, looking: Looking = NOWHERE) -> Candidate:
     """A memory as ranking knows it."""
     return Candidate(
         identity,
@@ -100,7 +100,7 @@ def candidate_of(identity: str, payload: Payload, key: str, *, times: bool = Fal
         payload.get("chars") or len(payload.get("content", "")),
         payload.get("asks", False),
         payload.get("kind") or "episodic",
-        times and tells_when(payload.get("content", "")),
+        *(looking.at(payload.get("content", "")) if looking is not NOWHERE else ()),
     )
 
 

@@ -28,12 +28,14 @@ class Recipe:
             inside 2,000 tokens falls from .900 to .868.
         author: Bonus for the messages of the one author the question names. 0.8 wins .004 on categories 1-4 and loses
             .07 on adversarial questions.
+        address: What of that bonus, and of the next, a message lacks that only speaks to another.
         first_person: Bonus for the user's messages where the question speaks of its asker ("my") and names no author.
         question: Malus of a short question: it asks and rarely tells.
         reply: Share of a short question's score that the message right after it also gets.
         session: Share of what its thread's best three messages of the day score that a message also gets.
         when: Bonus for what names a time, where the question asks when.
         date: Bonus for what was said at the time a question names, or soon after.
+        answer: Bonus for what names a thing of the kind a question asks for: a number, a person, a name.
         chars_per_token: Characters counted as one token of the budget.
         least_room: Packing stops once fewer characters are left.
     """
@@ -46,12 +48,14 @@ class Recipe:
     kernel: tuple[float, ...] = (0.25, 0.2, 0.15, 0.1, 0.05)
     best: int = 20
     author: float = 0.5
+    address: float = 0.0
     first_person: float = 0.3
     question: float = 0.1
     reply: float = 0.0
     session: float = 0.0
     when: float = 0.0
     date: float = 0.0
+    answer: float = 0.0
     chars_per_token: int = CHARS_PER_TOKEN
     least_room: int = 60
 

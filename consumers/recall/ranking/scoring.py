@@ -24,9 +24,11 @@ class Parts(NamedTuple):
         lexical: From the lexical arm, 0..1.
         dense: From the dense arm, 0..0.7.
         neighbour: From the messages around it in its thread: its neighbours, the question it replies to, its session.
-        author: Bonus of the named author's messages, or of the user's for a question in the first person.
+        author: Bonus of the named author's messages, or of the user's for a question in the first person; less for one
+            that only speaks to another.
         question: Malus of a short question; 0 or less.
         time: Bonus of what names a time, where the question asks when, and of what was said when the question means.
+        answer: Bonus of what names a thing of the kind the question asks for.
     """
 
     lexical: float
@@ -35,6 +37,7 @@ class Parts(NamedTuple):
     author: float
     question: float
     time: float = 0.0
+    answer: float = 0.0
 
 
 class Ranked(NamedTuple):
@@ -49,11 +52,12 @@ class Ranked(NamedTuple):
     question: float
     found_by: frozenset[FoundBy]
     time: float = 0.0
+    answer: float = 0.0
 
     @property
     def parts(self) -> Parts:
         """What the score is the sum of."""
-        return Parts(self.lexical, self.dense, self.neighbour, self.author, self.question, self.time)
+        return Parts(self.lexical, self.dense, self.neighbour, self.author, self.question, self.time, self.answer)
 
 
 class Favour(NamedTuple):
@@ -151,13 +155,14 @@ class Scoring:
         for identity, candidate, near in self._considered(candidates):
             words, sense, gained = fused.lexical.get(identity, 0.0), fused.dense.get(identity, 0.0), near
             score = words + sense + gained
-            bonus = malus = time = 0.0
+            bonus = malus = time = answer = 0.0
             if score > 0:
                 bonus, malus, time = self._bonus(candidate), self._malus(candidate), self._time(candidate)
+                answer = self.recipe.answer if candidate.answers else 0.0
                 gained += self.talk((candidate.thread_key, candidate.position), session(candidate))
-            total = words + sense + gained + bonus + malus + time
+            total = words + sense + gained + bonus + malus + time + answer
             found_by = fused.found_by(identity)
-            ranked.append(Ranked(candidate, total, words, sense, gained, bonus, malus, found_by, time))
+            ranked.append(Ranked(candidate, total, words, sense, gained, bonus, malus, found_by, time, answer))
         ranked.sort(key=best_then_newest, reverse=True)
         return ranked
 
@@ -167,9 +172,10 @@ class Scoring:
 
     def _bonus(self, candidate: Candidate) -> float:
         author, role = self.favour
+        told = self.recipe.address if candidate.addresses else 0.0
         if candidate.author == author:
-            return self.recipe.author
-        return self.recipe.first_person if candidate.role == role else 0.0
+            return self.recipe.author - told
+        return self.recipe.first_person - told if candidate.role == role else 0.0
 
     def _malus(self, candidate: Candidate) -> float:
         return -self.recipe.question if candidate.short_question else 0.0

@@ -13,7 +13,9 @@ from afterturn.consumers.recall.ranking.recipe import MEASURED
 from afterturn.consumers.recall.ranking.scoring import Ranked, rank
 from afterturn.consumers.recall.ranking.times import NO_TIME, AskedTime, asked_time
 
-ALL = replace(MEASURED, lexical_power=1.5, lexical_doubt=0.5, reply=0.3, session=0.2, when=0.3, date=0.5)
+ALL = replace(
+    MEASURED, lexical_power=1.5, lexical_doubt=0.5, reply=0.3, session=0.2, when=0.3, date=0.5, address=0.2, answer=0.4
+)
 hits = st.dictionaries(st.sampled_from([f"t{place}" for place in range(30)]), st.floats(0.1, 9), max_size=20)
 
 
@@ -74,6 +76,25 @@ def test_time_counts_only_where_it_is_asked_for(asked: AskedTime, time: float) -
     ranked = by_identity(rank({"a": 1.0, "b": 0.9, "low": 0.5}, {}, told, "?", AUTHORS, ALL, asked))
     assert ranked["a"].time == pytest.approx(time)
     assert ranked["b"].time == 0.0
+
+
+@pytest.mark.parametrize("question", ["Where was Ada?", "Where was I?"])
+def test_whose_messages_are_asked_for_gain_less_where_they_only_speak_to_another(question: str) -> None:
+    told = [*conversation("t", 2), candidate("t2", position=2, author="Ben", role="assistant")]
+    scores = {"t0": 1.0, "t1": 0.9, "t2": 0.8}
+    speaking = by_id([each._replace(addresses=each.id != "t0") for each in told])
+    off = replace(ALL, address=0.0)
+    with_it, without = (by_identity(rank(scores, {}, speaking, question, AUTHORS, r)) for r in (ALL, off))
+    assert [with_it[i].author - without[i].author for i in scores] == pytest.approx([0.0, -0.2, 0.0])
+
+
+def test_what_names_a_thing_of_the_kind_asked_for_gains_where_it_was_found() -> None:
+    told = by_id([candidate("a", thread="")._replace(answers=True), candidate("b", thread="")])
+    ranked = by_identity(rank({"b": 1.0, "a": 0.9, "low": 0.5}, {}, told, "Where is it?", AUTHORS, ALL))
+    assert [ranked[i].answer for i in "ab"] == [pytest.approx(0.4), 0.0]
+    plain = rank({"b": 1.0, "a": 0.9, "low": 0.5}, {}, told, "Where is it?", AUTHORS)
+    assert [entry.candidate.id for entry in plain] == ["b", "a"]
+    assert ranked["a"].score > ranked["b"].score
 
 
 @LAW

@@ -11,9 +11,11 @@ from support.recall_values import AUTHORS, LAW, START, candidate, conversation
 from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
 from afterturn.consumers.recall.answering.engine import SERVED
 from afterturn.consumers.recall.ranking.candidates import Candidate
+from afterturn.consumers.recall.ranking.looking import Looking
 from afterturn.consumers.recall.ranking.pool import Pool, Thread
 from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, favour, rank
 from afterturn.consumers.recall.ranking.times import asked_time
+from afterturn.consumers.recall.ranking.wanted import wanted as wanted_of
 from afterturn.consumers.store.search import Window
 from afterturn.schemas.scope import Scope
 
@@ -68,14 +70,17 @@ def test_the_list_is_that_of_reading_everything(data: st.DataObject, limit: int,
     st.data(),
     st.integers(1, 12),
     st.integers(0, 400),
-    st.sampled_from([*QUESTIONS, "When did Ada go?", "What did Ben say on 9 May 2023?", "When did I go in June?"]),
+    st.sampled_from([*QUESTIONS, "When did Ada go?", "What did Ben say on 9 May 2023?", "Who did I meet in June?"]),
 )
 def test_so_it_is_with_the_served_recipe(data: st.DataObject, limit: int, tokens: int, question: str) -> None:
-    """What only reading a neighbour tells (whose it is, its day, whether it names a time) is reckoned with."""
+    """What only reading a neighbour tells (whose it is, its day, what it says) is reckoned with."""
+    kind = wanted_of(question, AUTHORS)
     everything = [
         message._replace(
             occurred_at=message.occurred_at + timedelta(days=message.position // 9),
             tells_when=data.draw(st.booleans()),
+            answers=kind.anything and data.draw(st.booleans()),
+            addresses=data.draw(st.booleans()),
             short_question=data.draw(st.booleans()),
         )
         for name, author in (("t", "Ada"), ("u", "Ben"))
@@ -85,6 +90,7 @@ def test_so_it_is_with_the_served_recipe(data: st.DataObject, limit: int, tokens
     scores = st.floats(0, 5, allow_nan=False, allow_subnormal=False)
     dense, lexical = (data.draw(st.dictionaries(identities, scores, max_size=12)) for _ in range(2))
     pool = pool_of([each for each in everything if each.id in dense or each.id in lexical], dense, lexical)
+    pool = replace(pool, looking=Looking(wanted=kind))
     asked, recipe = asked_time(question, START), replace(SERVED, best=3)
     scoring = Scoring.of(dense, lexical, pool.candidates, favour(question, AUTHORS), recipe, asked)
 
