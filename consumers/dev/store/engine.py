@@ -285,12 +285,14 @@ def _id(record: Any) -> PointId:  # noqa: ANN401
 
 def _record(record: Any) -> Table:  # noqa: ANN401
     row: Table = {"id": record.id}
-    if record.payload is not None:
-        row["payload"] = record.payload
-    if record.vector is not None:
-        row["vector"] = {name: _shown(vector) for name, vector in record.vector.items()}
-    if record.order_value is not None:
-        row["order_value"] = record.order_value
+    # Each of these is made anew whenever it is asked for.
+    payload, vectors, value = record.payload, record.vector, record.order_value
+    if payload is not None:
+        row["payload"] = payload
+    if vectors is not None:
+        row["vector"] = {name: _shown(vector) for name, vector in vectors.items()}
+    if value is not None:
+        row["order_value"] = value
     return row
 
 
