@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import orjson
 from pydantic import (
@@ -43,6 +43,14 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, ser_json_inf_nan="null", allow_inf_nan=False, protected_namespaces=()
     )
+
+    @classmethod
+    def of_valid(cls, fields: dict[str, Any]) -> Self:
+        """A value of all its fields, known to be right: nothing is checked, and none may be missing."""
+        made = cls.__new__(cls)
+        state = {"__pydantic_extra__": None, "__pydantic_private__": None, "__pydantic_fields_set__": set(fields)}
+        made.__setstate__({"__dict__": fields, **state})
+        return made
 
 
 def clean_text(text: str) -> str:

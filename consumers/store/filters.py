@@ -226,8 +226,9 @@ def _current(at: datetime) -> Filter:
 
     Few memories have any of these times: what they must not be costs the store a third of what they may be.
     """
-    passed = [times(key, lte=at) for key in ("expires_at", "valid_to", "invalidated_at")]
-    return {"must_not": [*passed, times("valid_from", gt=at)]}
+    moment = at.isoformat()
+    passed = [{"key": key, "range": {"lte": moment}} for key in ("expires_at", "valid_to", "invalidated_at")]
+    return {"must_not": [*passed, {"key": "valid_from", "range": {"gt": moment}}]}
 
 
 def windows(wanted: Iterable[Window]) -> Filter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from afterturn.consumers.store import filters, points
 from afterturn.consumers.store.client import StoreClient
@@ -43,8 +43,7 @@ SparseVector: TypeAlias = tuple[list[int], list[float]]
 """Token ids, ascending, and their weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A memory found: its id, its score in the arm that found it (0 of a neighbour), and payload fields as stored."""
 
     id: str

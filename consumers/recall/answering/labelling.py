@@ -39,7 +39,7 @@ async def labels(
     resolver: LabelResolver, tenant: str, payloads: Mapping[str, Payload], seconds: float = SECONDS
 ) -> dict[str, tuple[str, ...]]:
     """At most two labels of at most 80 characters for each memory; one call for all of them, its failure ignored."""
-    if not payloads:
+    if not payloads or (isinstance(resolver, SourceLabels) and not any("source" in each for each in payloads.values())):
         return {}
     sources = {id_: _source(payload) for id_, payload in payloads.items()}
     asked = asyncio.ensure_future(resolver.labels(tenant, sources))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from afterturn.consumers.recall.prompt.timeline import date_of
+from afterturn.consumers.recall.prompt.timeline import date_chars
 from afterturn.consumers.recall.ranking.candidates import Candidate, session
 from afterturn.consumers.recall.ranking.recipe import MEASURED, Recipe
 from afterturn.consumers.recall.ranking.scoring import Ranked
@@ -59,4 +59,4 @@ def line_cost(candidate: Candidate) -> int:
 
 def header_cost(candidate: Candidate) -> int:
     """Return the characters a date header is charged, one to spare."""
-    return len(date_of(candidate.occurred_at)) + 4
+    return date_chars(candidate.occurred_at) + 4

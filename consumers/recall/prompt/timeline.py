@@ -19,6 +19,7 @@ MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 """English whatever the locale: the lexical arm knows the same names."""
+_MONTH_CHARS = tuple(map(len, MONTHS))
 
 
 def render(chosen: Iterable[Candidate], texts: Mapping[str, str]) -> str:
@@ -40,3 +41,9 @@ def date_of(moment: datetime) -> str:
     """Return a time as headers show it, in UTC: 8 May 2023, 13:56."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment.hour:02}:{moment.minute:02}"
+
+
+def date_chars(moment: datetime) -> int:
+    """Return how many characters `date_of` gives: packing asks for every candidate."""
+    moment = moment.astimezone(UTC)
+    return len(f"{moment.day}{moment.year}") + _MONTH_CHARS[moment.month - 1] + len("  , 13:56")

@@ -63,18 +63,18 @@ class Pool:
     def add(self, read: Iterable[Hit]) -> dict[str, Candidate]:
         """Take in what was read and isn't there yet; returns that."""
         new: dict[str, Candidate] = {}
-        for hit in read:
-            identity, payload = hit.id, hit.payload
-            if identity not in self.candidates and identity not in new:
+        candidates, threads, payloads = self.candidates, self.threads, self.payloads
+        for identity, _, payload in read:
+            if identity not in candidates and identity not in new:
                 key = thread_key(payload)
-                if key and key not in self.threads:
+                if key and key not in threads:
                     scope = payload.get("scope")
-                    self.threads[key] = Thread(payload["thread"], Scope.model_validate(scope) if scope else _NO_SCOPE)
+                    threads[key] = Thread(payload["thread"], Scope.model_validate(scope) if scope else _NO_SCOPE)
                 if payload.get("parts", 1) > 1:
                     self.divided.add((key, payload.get("position", 0)))
                 new[identity] = candidate_of(identity, payload, key, self.looking)
-                self.payloads[identity] = payload
-        self.candidates.update(new)
+                payloads[identity] = payload
+        candidates.update(new)
         return new
 
 
@@ -89,18 +89,19 @@ def thread_key(payload: Payload) -> str:
 
 def candidate_of(identity: str, payload: Payload, key: str, looking: Looking = NOWHERE) -> Candidate:
     """A memory as ranking knows it."""
+    get = payload.get
     return Candidate(
         identity,
         key,
-        payload.get("position", 0),
-        payload.get("ordinal", 0),
-        payload.get("author") or "",
-        payload.get("role") or "",
+        get("position", 0),
+        get("ordinal", 0),
+        get("author") or "",
+        get("role") or "",
         moment_of(payload),
-        payload.get("chars") or len(payload.get("content", "")),
-        payload.get("asks", False),
-        payload.get("kind") or "episodic",
-        *(looking.at(payload.get("content", "")) if looking is not NOWHERE else ()),
+        get("chars") or len(get("content", "")),
+        get("asks", False),
+        get("kind") or "episodic",
+        *(looking.at(get("content", "")) if looking is not NOWHERE else ()),
     )
 
 

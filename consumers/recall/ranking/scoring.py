@@ -150,19 +150,19 @@ class Scoring:
 
     def ranked(self, candidates: Candidates) -> list[Ranked]:
         """Return the hits and neighbours among these, best first; equal scores stand newest first."""
-        fused = self.fused
+        lexical, dense, found_by = self.fused.lexical, self.fused.dense, self.fused.found_by
         ranked = []
         for identity, candidate, near in self._considered(candidates):
-            words, sense, gained = fused.lexical.get(identity, 0.0), fused.dense.get(identity, 0.0), near
-            score = words + sense + gained
+            words, sense, gained = lexical.get(identity, 0.0), dense.get(identity, 0.0), near
             bonus = malus = time = answer = 0.0
-            if score > 0:
-                bonus, malus, time = self._bonus(candidate), self._malus(candidate), self._time(candidate)
+            if words + sense + gained > 0:
+                bonus, time = self._bonus(candidate), self._time(candidate)
+                malus = -self.recipe.question if candidate.short_question else 0.0
                 answer = self.recipe.answer if candidate.answers else 0.0
                 gained += self.talk((candidate.thread_key, candidate.position), session(candidate))
             total = words + sense + gained + bonus + malus + time + answer
-            found_by = fused.found_by(identity)
-            ranked.append(Ranked(candidate, total, words, sense, gained, bonus, malus, found_by, time, answer))
+            found = found_by(identity)
+            ranked.append(Ranked(candidate, total, words, sense, gained, bonus, malus, found, time, answer))
         ranked.sort(key=best_then_newest, reverse=True)
         return ranked
 
@@ -177,12 +177,12 @@ class Scoring:
             return self.recipe.author - told
         return self.recipe.first_person - told if candidate.role == role else 0.0
 
-    def _malus(self, candidate: Candidate) -> float:
-        return -self.recipe.question if candidate.short_question else 0.0
-
     def _time(self, candidate: Candidate) -> float:
-        told = self.recipe.when if self.asked.when and candidate.tells_when else 0.0
-        return told + self.recipe.date * nearness(self.asked, candidate.occurred_at)
+        asked = self.asked
+        if not (asked.when or asked.named or asked.spans):
+            return 0.0
+        told = self.recipe.when if asked.when and candidate.tells_when else 0.0
+        return told + self.recipe.date * nearness(asked, candidate.occurred_at)
 
     def _considered(self, candidates: Candidates) -> Iterator[tuple[str, Candidate, float]]:
         """Yield the hits, and what gains from them in their windows: id, candidate, gain."""

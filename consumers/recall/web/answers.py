@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import orjson
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,7 +17,6 @@ from starlette.responses import Response
 from afterturn.consumers.recall.access.principals import Forbidden, Unauthenticated
 from afterturn.consumers.recall.health import Health
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.query import Answer
 from afterturn.streams.errors import QuotaExceeded, RecordTooLarge, Recoverable, Retry, Stop
 
 _RETRY_AFTER_S = 2
@@ -38,14 +38,16 @@ class Missing(HTTPException):
 
 
 def json_answer(status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON."""
-    content = orjson.dumps(body, option=orjson.OPT_UTC_Z)
+    """An answer in JSON. Of a model, what it doesn't have is left out."""
+    content = orjson.dumps(body, default=_fields_of, option=orjson.OPT_UTC_Z)
     return Response(content, status, headers, media_type="application/json")
 
 
-def answer_body(answer: Answer) -> dict[str, Any]:
-    """An answer as JSON values; what a memory doesn't have is left out."""
-    return answer.model_dump(exclude_none=True)
+def _fields_of(model: object) -> dict[str, Any]:
+    """What a model has. Its own dump takes several times as long, and an answer holds dozens."""
+    if not isinstance(model, BaseModel):
+        raise TypeError
+    return {name: value for name, value in vars(model).items() if value is not None}
 
 
 def add_error_handlers(app: Starlette, health: Health) -> None:

@@ -8,14 +8,14 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from afterturn.consumers.recall.web import browsing, callers, recalling, removing, streaming, writing
-from afterturn.consumers.recall.web.answers import NotReady, add_error_handlers, answer_body
+from afterturn.consumers.recall.web.answers import NotReady, add_error_handlers
 from afterturn.consumers.recall.web.desk import Desk
 from afterturn.consumers.recall.web.documenting import document
 from afterturn.consumers.recall.web.wrapping import Wrapped, with_cors
 from afterturn.consumers.recall.web.writing import TurnOverHttp
 from afterturn.consumers.serving import health_routes
 
-__all__ = ("Desk", "NotReady", "TurnOverHttp", "answer_body", "create_app")
+__all__ = ("Desk", "NotReady", "TurnOverHttp", "create_app")
 
 ROUTES = (*recalling.ROUTES, *writing.ROUTES, *removing.ROUTES, *browsing.ROUTES, *streaming.ROUTES, *callers.ROUTES)
 """Method, path and what answers it."""

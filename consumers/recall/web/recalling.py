@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from afterturn.consumers.recall.access.principals import within
-from afterturn.consumers.recall.web.answers import answer_body, json_answer
+from afterturn.consumers.recall.web.answers import json_answer
 from afterturn.consumers.recall.web.desk import Desk
 from afterturn.schemas.codec import parse
 from afterturn.schemas.query import Query
@@ -22,7 +22,7 @@ async def recall(desk: Desk, request: Request) -> Response:
         query = query.model_copy(update={"scope": within(caller.principal.scope, query.scope)})
     async with desk.slots.taken():
         answer = await desk.answering().answer(caller.tenant, query, datetime.now(UTC))
-    return json_answer(200, answer_body(answer))
+    return json_answer(200, answer)
 
 
 ROUTES = (("POST", "/v1/recall", recall),)

@@ -184,8 +184,8 @@ def test_a_memory_without_times_or_thread_is_placed_all_the_same() -> None:
 
 
 def test_what_found_a_memory_has_a_fixed_order() -> None:
-    assert found_by({"keyword", "vector"}) == ("vector", "keyword")
-    assert found_by(()) == ()
+    assert found_by(frozenset({"keyword", "vector"})) == ("vector", "keyword")
+    assert found_by(frozenset()) == ()
 
 
 def test_a_reply_becomes_one_event() -> None:
