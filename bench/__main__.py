@@ -1,6 +1,7 @@
 """``make bench``: the measured ratios. ``ARGS="--quick"`` for a first look, ``--only recorder`` for one part.
 
-``--million`` measures memory over 1,000,000 turns, which takes half an hour or more.
+``--million`` measures memory over 1,000,000 turns, which takes half an hour or more. ``--plots`` draws the pictures of
+docs from the results that are kept, and measures nothing unless parts are named.
 """
 
 from __future__ import annotations
@@ -16,10 +17,22 @@ from support.kafka import KafkaBroker, start_session_kafka
 from support.store import start_store
 
 from afterturn.consumers.text.registry import open_embedder
-from bench import batching, events, evicting, fresh, growth, memory, recall, recorder, scaling, states
+from bench import batching, crowd, events, evicting, fresh, growth, memory, pictures, recall, recorder, scaling, states
 from bench.figures import Figure, keep, show
 
-PARTS = ("recorder", "evicting", "scaling", "fresh", "events", "memory", "states", "batching", "recall", "growth")
+PARTS = (
+    "recorder",
+    "evicting",
+    "scaling",
+    "fresh",
+    "events",
+    "memory",
+    "states",
+    "batching",
+    "recall",
+    "crowd",
+    "growth",
+)
 _say = Console(stderr=True)
 
 
@@ -31,7 +44,15 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=PARTS, action="append", help="this part; repeat for several")
     parser.add_argument("--million", action="store_true", help="memory over 1,000,000 turns")
+    parser.add_argument("--plots", action="store_true", help="draw the pictures of docs from the results kept")
     chosen = parser.parse_args()
+    if chosen.only or not chosen.plots:
+        _measure(chosen)
+    if chosen.plots:
+        _say.print("drawn:", *(str(path) for path in pictures.draw()), highlight=False)
+
+
+def _measure(chosen: argparse.Namespace) -> None:
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="afterturn-bench-") as made:
         folder = Path(made)
@@ -52,10 +73,12 @@ async def _part(name: str, kafka: KafkaBroker, folder: Path, chosen: argparse.Na
     quick: bool = chosen.quick
     folder.mkdir()
     if name == "growth":
-        return await growth.measure(kafka, folder, 100 if quick else 1_000, 100, say)
+        return await growth.measure(kafka, folder, (1, 100) if quick else (1, 100, 10_000), say)
+    if name == "recall":
+        return await recall.against_raw(kafka, folder, (1_000,) if quick else (1_000, 10_000, 50_000), say)
     with start_store(folder / "store") as store:
-        if name == "recall":
-            return await recall.against_raw(kafka, store, folder, 2_000 if quick else 10_000, say)
+        if name == "crowd":
+            return await crowd.measure(kafka, store, folder, 5.0 if quick else 20.0, say)
         embedder = await open_embedder("wordllama")
         some, rounds = (2_000, 1) if quick else (6_000, 3)
         match name:

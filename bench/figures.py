@@ -16,6 +16,15 @@ RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where a figure stands in a picture (``pictures``): the picture's name, its line there, and at what number."""
+
+    picture: str
+    line: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One measured value; ``at_least`` or ``at_most`` is the goal, where there is one."""
 
@@ -25,6 +34,7 @@ class Figure:
     note: str = ""
     at_least: float | None = None
     at_most: float | None = None
+    drawn: Drawn | None = None
 
     @property
     def met(self) -> bool | None:

@@ -1,49 +1,63 @@
-"""What other tenants cost a tenant: recall's latency with 1 tenant in the store and with many of the same size.
+"""What other tenants cost a tenant: recall and the raw query with 1 tenant in the store, and with many.
 
-Two stores and two recall services stand side by side and are asked in turn, so that whatever slows the machine down
-slows both.
+The stores and their recall services stand side by side and are asked in turn, so that whatever slows the machine down
+slows all.
 """
 
 from __future__ import annotations
 
-import statistics
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 from support.kafka import KafkaBroker
-from support.recalls import RecallProcess
-from support.recorders import service_environment
 from support.store import StoreProcess, start_store
 
+from afterturn.consumers.recall.answering.engine import SERVED
+from afterturn.consumers.text.registry import open_embedder
+from bench.asking import WARM_UP, Ask, Asker, asking, in_turn, p50, questions
 from bench.figures import Figure
-from bench.recall import ASKED, WARM_UP, Say, ask, fill, questions, set_up
+from bench.recall import ASKED, Say, drawn, fill, held_against, set_up, start
+
+SIZE, OTHERS = 1_000, 5
+"""Memories of the tenant that asks, and of each other one."""
+TENANT = "tenant-0"
 
 
-async def measure(kafka: KafkaBroker, folder: Path, tenants: int, size: int, say: Say) -> list[Figure]:
-    """p50 of the same tenant's questions, alone and among ``tenants``, each of ``size`` memories."""
+async def measure(kafka: KafkaBroker, folder: Path, counts: tuple[int, ...], say: Say) -> list[Figure]:
+    """The same tenant's questions, among so many tenants."""
+    sides: dict[str, Ask] = {}
     with ExitStack() as stack:
-        say(f"storing {size} memories of 1 tenant, and of each of {tenants} tenants")
-        alone, among = [await _service(stack, kafka, folder / str(count), count, size) for count in (1, tenants)]
-        say("asking both in turn")
-        pairs = [(ask(alone, "tenant-0", q), ask(among, "tenant-0", q)) for q in questions(WARM_UP + ASKED)]
-    first, second = (statistics.median(side[WARM_UP:]) for side in zip(*pairs, strict=True))
-    return [
-        Figure(f"recall p50, 1 tenant of {size}", first * 1_000, "ms"),
-        Figure(f"recall p50, {tenants} tenants of {size}", second * 1_000, "ms"),
-        Figure(f"growth from 1 to {tenants} tenants", second / first, "", at_most=1.2),
-    ]
+        async with asking() as asker:
+            for count in counts:
+                say(f"storing {SIZE} memories of one tenant, and {OTHERS} of each of {count - 1} others")
+                sides |= await _beside(stack, asker, kafka, folder, count)
+            say("asking")
+            embedder = await open_embedder("wordllama")
+            asked = await questions(embedder, WARM_UP + ASKED)
+            await embedder.close()
+            spent = await in_turn(asked, sides)
+    figures: list[Figure] = []
+    for count in counts:
+        ours, bare, client = (spent[f"{side} {count}"] for side in ("recall", "bare", "client"))
+        figures += held_against(f"{SIZE} memories among {count} tenants", ours, bare, client, goal=True)
+        figures += drawn("recall-tenants", count, **{"recall, usual": ours, "raw query, usual": bare})
+    alone, among = (p50(spent[f"recall {count}"]) for count in (counts[0], counts[-1]))
+    return [*figures, Figure(f"growth from {counts[0]} to {counts[-1]} tenants", among / alone, "", at_most=1.2)]
 
 
-async def _service(stack: ExitStack, kafka: KafkaBroker, folder: Path, tenants: int, size: int) -> httpx.Client:
-    """A store of so many tenants, and a client of the recall service over it."""
-    folder.mkdir()
-    prefix = f"growth{tenants}"
-    store: StoreProcess = stack.enter_context(start_store(folder / "store"))
+async def _beside(stack: ExitStack, asker: Asker, kafka: KafkaBroker, folder: Path, count: int) -> dict[str, Ask]:
+    """What asks one tenant's questions in a store of so many."""
+    prefix, there = f"growth{count}", folder / str(count)
+    there.mkdir()
+    store: StoreProcess = stack.enter_context(start_store(there / "store"))
     service, embedder = await set_up(kafka, store, prefix)
-    await fill(service, store, embedder, size * tenants, tenants)
+    await fill(service, store, embedder, SIZE, 1)
+    if count > 1:
+        await fill(service, store, embedder, OTHERS * (count - 1), count - 1, first=1)
     await embedder.close()
-    recall = RecallProcess(folder, service_environment(kafka.bootstrap, store.url, prefix))
-    recall.start()
-    stack.callback(recall.child.stop)
-    return stack.enter_context(httpx.Client(base_url=recall.url, timeout=30))
+    recall = start(stack, kafka, there, store, prefix)
+    return {
+        f"recall {count}": await asker.recall(recall.url, TENANT),
+        f"bare {count}": await asker.bare(store.url, TENANT, SERVED.candidates),
+        f"client {count}": await asker.client(store.url, TENANT, SERVED.candidates),
+    }

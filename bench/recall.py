@@ -1,71 +1,55 @@
-"""Recall's latency over a raw two-arm query on the same store."""
+"""Recall's latency over the raw two-arm query on the same store, by how many memories the tenant has."""
 
 from __future__ import annotations
 
-import random
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
-import orjson
-from qdrant_client import AsyncQdrantClient, models
 from support.kafka import KafkaBroker
 from support.recalls import RecallProcess
 from support.recorders import service_environment, service_settings
-from support.store import StoreProcess, connect
+from support.store import StoreProcess, start_store
 
 from afterturn.consumers.preparing import prepare
-from afterturn.consumers.recall.answering.engine import SERVED
+from afterturn.consumers.recall.answering.engine import RECIPES
 from afterturn.consumers.settings import ServiceSettings
 from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.settings import StoreSettings
 from afterturn.consumers.store.write import WriteStore
-from afterturn.consumers.text import lexical
 from afterturn.consumers.text.embedder import Embedder
 from afterturn.consumers.text.registry import open_embedder
 from afterturn.streams import KafkaSettings
-from bench.figures import Figure
-from bench.workload import store_all, text, turns
+from bench.asking import WARM_UP, Ask, Asker, asking, in_turn, p50, p95, questions
+from bench.figures import Drawn, Figure
+from bench.workload import store_all, turns
 
-FIELDS = ["content", "author", "occurred_at", "thread", "position", "role", "importance"]
-WARM_UP, ASKED = 20, 200
-CANDIDATES = 100
-"""Hits of an arm in the recipe as it was measured (retrieval.md)."""
+ASKED = 200
+P50_GOAL, P95_GOAL = 1.2, 1.5
+BREADTHS = ("usual", "wide")
 Say = Callable[[str], None]
 
 
-async def against_raw(kafka: KafkaBroker, store: StoreProcess, folder: Path, size: int, say: Say) -> list[Figure]:
-    """p50 of recall over HTTP, and of the raw query through Qdrant's own client, asked in turn."""
-    service, embedder = await set_up(kafka, store, "recall1")
-    say(f"storing {size} memories of one tenant")
-    await fill(service, store, embedder, size, 1)
-    recall = RecallProcess(folder, service_environment(kafka.bootstrap, store.url, "recall1"))
-    recall.start()
-    ours: list[float] = []
-    raw: list[float] = []
-    as_served: list[float] = []
-    try:
-        async with connect(store.url) as connection:
-            with httpx.Client(base_url=recall.url, timeout=30) as client:
-                for question in questions(WARM_UP + ASKED):
-                    ours.append(ask(client, "tenant-0", question))
-                    raw.append(await _raw(connection, embedder, "tenant-0", question, CANDIDATES))
-                    as_served.append(await _raw(connection, embedder, "tenant-0", question, SERVED.candidates))
-    finally:
-        recall.child.stop()
-        await embedder.close()
-    ours_p50, raw_p50, served_p50 = (statistics.median(each[WARM_UP:]) for each in (ours, raw, as_served))
-    return [
-        Figure(f"recall p50, {size} memories", ours_p50 * 1_000, "ms", "over HTTP, as its caller sees it"),
-        Figure(f"recall p95, {size} memories", _p95(ours[WARM_UP:]) * 1_000, "ms"),
-        Figure(
-            "raw two-arm query p50", raw_p50 * 1_000, "ms", "qdrant-client, 2 x 100 hits, live memories of the tenant"
-        ),
-        Figure("recall / raw, p50", ours_p50 / raw_p50, "", at_most=1.5),
-        Figure("recall / raw with as few hits as are served, p50", ours_p50 / served_p50, ""),
-    ]
+async def against_raw(kafka: KafkaBroker, folder: Path, sizes: tuple[int, ...], say: Say) -> list[Figure]:
+    """Recall and the raw query at each of these sizes, each in a store of its own, asked in turn."""
+    figures: list[Figure] = []
+    for size in sizes:
+        with ExitStack() as stack:
+            store: StoreProcess = stack.enter_context(start_store(folder / f"store-{size}"))
+            say(f"storing {size} memories of one tenant")
+            service, embedder = await set_up(kafka, store, f"recall{size}")
+            await fill(service, store, embedder, size, 1)
+            urls = {
+                breadth: start(stack, kafka, folder, store, f"recall{size}", {"AFTERTURN_RECALL_BREADTH": breadth}).url
+                for breadth in BREADTHS
+            }
+            asked = await questions(embedder, WARM_UP + ASKED)
+            await embedder.close()
+            say(f"asking about {size} memories")
+            async with asking() as asker:
+                spent = await in_turn(asked, await _sides(asker, urls, store.url))
+            figures += _figures(size, spent)
+    return figures
 
 
 async def set_up(kafka: KafkaBroker, store: StoreProcess, prefix: str) -> tuple[ServiceSettings, Embedder]:
@@ -85,49 +69,59 @@ async def fill(
         await store_all(memories, embedder, list(turns(count, tenants, first=first)), fold)
 
 
-def questions(count: int) -> list[str]:
-    """Questions of the words the memories are made of."""
-    rng = random.Random(7)
-    return [f"What about the {text(rng, 40)}?" for _ in range(count)]
+def start(
+    stack: ExitStack,
+    kafka: KafkaBroker,
+    folder: Path,
+    store: StoreProcess,
+    prefix: str,
+    settings: Mapping[str, str] = {},
+) -> RecallProcess:
+    """A recall service over a store, until the stack ends."""
+    recall = RecallProcess(folder, service_environment(kafka.bootstrap, store.url, prefix) | dict(settings))
+    recall.start()
+    stack.callback(recall.child.stop)
+    return recall
 
 
-def ask(client: httpx.Client, tenant: str, question: str) -> float:
-    """Seconds to an answer that holds memories."""
-    body = orjson.dumps({"text": question})
-    began = time.perf_counter()
-    answer = client.post("/v1/recall", headers={"Afterturn-Tenant": tenant}, content=body)
-    spent = time.perf_counter() - began
-    assert answer.is_success, answer.text
-    assert answer.json()["memories"]
-    return spent
+async def _sides(asker: Asker, urls: Mapping[str, str], store: str) -> dict[str, Ask]:
+    sides: dict[str, Ask] = {}
+    for breadth, url in urls.items():
+        hits = RECIPES[breadth].candidates
+        sides[breadth] = await asker.recall(url, "tenant-0")
+        sides[f"{breadth} bare"] = await asker.bare(store, "tenant-0", hits)
+        sides[f"{breadth} client"] = await asker.client(store, "tenant-0", hits)
+    return sides
 
 
-async def _raw(connection: AsyncQdrantClient, embedder: Embedder, tenant: str, question: str, hits: int) -> float:
-    dense = await embedder.embed_query(question)
-    words = lexical.query(question)
-    seen = {"tenant": tenant, "point": "memory", "status": "active"}
-    tenant_only = models.Filter(must=[match("tenant", tenant)])
-    live = models.Filter(must=[match(key, value) for key, value in seen.items()])
-    requests = [
-        models.QueryRequest(query=dense, using="dense", filter=live, limit=hits, with_payload=FIELDS),
-        models.QueryRequest(
-            query=models.SparseVector(indices=words.indices, values=words.values),
-            using="bm25",
-            filter=live,
-            limit=hits,
-            with_payload=FIELDS,
-            params=models.SearchParams(idf=models.IdfCorpusParams(corpus=tenant_only)),
-        ),
+def _figures(size: int, spent: Mapping[str, list[float]]) -> list[Figure]:
+    figures: list[Figure] = []
+    for breadth in BREADTHS:
+        hits = RECIPES[breadth].candidates
+        what = f"{size} memories, {breadth} (2 x {hits} hits)"
+        ours, bare, client = (spent[name] for name in (breadth, f"{breadth} bare", f"{breadth} client"))
+        figures += held_against(what, ours, bare, client, goal=breadth == "usual")
+        figures += drawn("recall-memories", size, **{f"recall, {breadth}": ours, f"raw query, {breadth}": bare})
+    return figures
+
+
+def held_against(what: str, ours: list[float], bare: list[float], client: list[float], *, goal: bool) -> list[Figure]:
+    """Recall's times over those of the raw query, both ways."""
+    p50_goal, p95_goal = (P50_GOAL, P95_GOAL) if goal else (None, None)
+    note = f"{p50(ours) * 1_000:.1f} and {p50(bare) * 1_000:.1f} ms"
+    late = f"{p95(ours) * 1_000:.1f} and {p95(bare) * 1_000:.1f} ms"
+    theirs = f"{p50(client) * 1_000:.1f} ms, p95 {p95(client) * 1_000:.1f} ms"
+    return [
+        Figure(f"recall / raw query, p50; {what}", p50(ours) / p50(bare), "", note, at_most=p50_goal),
+        Figure(f"recall / raw query, p95; {what}", p95(ours) / p95(bare), "", late, at_most=p95_goal),
+        Figure(f"recall / raw query through Qdrant's client, p50; {what}", p50(ours) / p50(client), "", theirs),
+        Figure(f"recall / raw query through Qdrant's client, p95; {what}", p95(ours) / p95(client), ""),
     ]
-    began = time.perf_counter()
-    await connection.query_batch_points("memories", requests)
-    return time.perf_counter() - began
 
 
-def match(key: str, value: str) -> models.FieldCondition:
-    """A payload field that equals a value."""
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _p95(values: list[float]) -> float:
-    return sorted(values)[int(0.95 * len(values))]
+def drawn(picture: str, at: int, **lines: list[float]) -> list[Figure]:
+    """The p50 of these as figures of a picture, in ms."""
+    return [
+        Figure(f"{line}, p50 at {at}", p50(spent) * 1_000, "ms", drawn=Drawn(picture, line, at))
+        for line, spent in lines.items()
+    ]
