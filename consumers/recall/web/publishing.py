@@ -15,17 +15,33 @@ from afterturn.consumers.recall.web.desk import Caller, Desk
 from afterturn.consumers.recall.web.parameters import Parameters
 from afterturn.consumers.recall.writes import marked
 from afterturn.schemas.codec import parse
-from afterturn.schemas.commands import Command
+from afterturn.schemas.commands import Command, TurnCompleted
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.ids import point_id
 from afterturn.schemas.query import TENANT_HEADER
 from afterturn.schemas.types import Identifier, Model
 from afterturn.schemas.writes import WriteStatus
+from afterturn.streams.errors import Retry
 
 C = TypeVar("C", bound=Model)
 M = TypeVar("M", bound=Model)
 IDEMPOTENCY = "Idempotency-Key"
 _ID_CHARS = 256
+
+
+class Unsure(Retry):
+    """The log did not say in time whether it has a command: it may yet come to be applied.
+
+    ``named``: whether the same request makes the same command again.
+    """
+
+    def __init__(self, *, named: bool) -> None:
+        again = (
+            "sending the same again is safe"
+            if named
+            else f"sent again it is another write, unless it comes with an {IDEMPOTENCY}"
+        )
+        super().__init__(f"the log did not answer in time, and may have this write or not; {again}")
 
 
 class ForTenant(Model):
@@ -68,8 +84,11 @@ async def publish(
     """
     id_ = _event_id(request, caller)
     traceparent = request.headers.get("traceparent")
-    async with desk.slots.taken(), asyncio.timeout(desk.settings.publish_timeout):
-        token = await desk.publishing().publish_command(command, ce_id=id_, traceparent=traceparent)
+    try:
+        async with desk.slots.taken(), asyncio.timeout(desk.settings.publish_timeout):
+            token = await desk.publishing().publish_command(command, ce_id=id_, traceparent=traceparent)
+    except TimeoutError:
+        raise Unsure(named=isinstance(command, TurnCompleted) or IDEMPOTENCY in request.headers) from None
     told = marked(token, caller.tenant, command)
     found = WriteStatus(status="accepted", token=str(told))
     if wait and desk.records is not None:

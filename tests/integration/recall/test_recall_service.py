@@ -113,6 +113,31 @@ async def test_it_starts_with_everything_away_and_gets_ready_by_itself(
         broker.stop()
 
 
+async def test_a_write_that_may_have_arrived_says_how_it_can_be_sent_again(
+    plain_store: StoreProcess, tmp_path: Path, topic_prefix: str
+) -> None:
+    """What the log took without saying so is applied later: a fact sent anew would be remembered twice."""
+    broker = await asyncio.to_thread(start_embedded, tmp_path / "kafka")
+    environment = service_environment(broker.bootstrap, plain_store.url, topic_prefix, partitions="3")
+    try:
+        await prepared(environment)
+        async with served(environment, publish_timeout=1) as service:
+            await ready(service)
+            await asyncio.to_thread(broker.settle)
+            broker.kill()
+            for path, body, more, safe in (
+                ("/v1/memories", {"content": "x"}, {}, False),
+                ("/v1/memories", {"content": "x"}, {"idempotency-key": "1"}, True),
+                ("/v1/turns", TURN, {}, True),
+            ):
+                answer = await service.client.post(path, json=body, headers=HEADERS | more)
+                assert answer.status_code == 503
+                assert ("sending the same again is safe" in answer.text) == safe
+                assert ("another write, unless" in answer.text) != safe
+    finally:
+        broker.stop()
+
+
 async def test_what_goes_away_later_is_named_and_what_comes_back_is_not(
     environment: dict[str, str], plain_store: StoreProcess
 ) -> None:
