@@ -50,7 +50,7 @@ def log_to_stderr(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
     )
-    for chatty in ("httpx", "uvicorn"):
+    for chatty in ("httpx", "uvicorn", "mcp"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     quiet_client_logs()
 

@@ -55,6 +55,10 @@ class _Endpoint:
         if scope["type"] != "http" or scope["path"] != PATH:
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "GET":  # a stream that would never say anything, and be held open
+            refusal = {"allow": "POST", "content-type": "text/plain"}
+            await Response("each request stands by itself: POST it", 405, refusal)(scope, receive, send)
+            return
         admitted = await self._client.get("/v1/me", headers=_forwarded(Request(scope)))
         if admitted.is_success:
             scope.setdefault("state", {})[_ME] = admitted.json()

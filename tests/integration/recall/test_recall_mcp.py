@@ -240,6 +240,11 @@ async def test_what_a_model_says_wrong_is_explained_to_it(
     assert not result.is_error
 
 
+async def test_no_stream_is_held_open_that_would_say_nothing(service: Served, keys: Keys) -> None:
+    answer = await service.client.get("/mcp", headers=keys.add() | {"accept": "text/event-stream"})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
 async def test_nobody_unknown_is_let_in(service: Served, keys: Keys) -> None:
     wrong = {"authorization": keys.add()["authorization"][:-3] + "xxx"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
