@@ -87,7 +87,8 @@ def _nothing(question: str | None, purpose: Purpose) -> str:
     stored = {0: "", 1: f" 1 memory is stored about {cut(purpose.topic, QUESTION_CHARS)}."}.get(
         count, f" {count} memories are stored about {cut(purpose.topic, QUESTION_CHARS)}."
     )
-    return f"No memories about '{question}'. Rephrase the question, or ask more broadly.{stored}"
+    beyond = " beyond those already provided" if purpose.seen else ""
+    return f"No memories about '{question}'{beyond}. Rephrase the question, or ask more broadly.{stored}"
 
 
 def _tagged_line(shown: Shown, *, asked: bool) -> str:

@@ -101,6 +101,10 @@ def test_tagged_lines_with_sources_and_entities() -> None:
         (Purpose(seen=True), "No additional memories beyond those already provided."),
         (Purpose("tea", available=0), "No memories about 'tea'. Rephrase the question, or ask more broadly."),
         (
+            Purpose("tea", available=0, seen=True),
+            "No memories about 'tea' beyond those already provided. Rephrase the question, or ask more broadly.",
+        ),
+        (
             Purpose("tea", "Ada", available=1),
             "No memories about 'tea'. Rephrase the question, or ask more broadly. 1 memory is stored about Ada.",
         ),
