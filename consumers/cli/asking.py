@@ -27,6 +27,7 @@ MARK = "✓"
 SHOWN_CHARS = 105
 LONGEST_WORD = 20
 WIDE = 100
+_UNKNOWN = 401
 _HEADER = re.compile(r"\[\d{1,2} [A-Z][a-z]+ \d{1,4}, \d\d:\d\d\]")
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]{4,}")
 
@@ -130,6 +131,8 @@ def post_recall(client: httpx.Client, url: str, tenant: str, body: dict[str, Any
     place, problem = problem_of(response)
     if response.status_code >= 500:
         raise Retry(f"The recall service at {url} can't answer: {problem}", dependency="recall")
+    if response.status_code == _UNKNOWN:
+        place = "AFTERTURN_API_KEY"
     raise ContractError("invalid", place, problem)
 
 
