@@ -8,7 +8,7 @@ async with AgentMemory(tenant="ada") as memory:
 from afterturn.streams.agent.about import About, Eager
 from afterturn.streams.agent.blocking import BlockingAgentMemory
 from afterturn.streams.agent.context import Context, RecallTool
-from afterturn.streams.agent.errors import MemoryRefused
+from afterturn.streams.agent.errors import MemoryRefused, NotOpen
 from afterturn.streams.agent.memory import AgentMemory
 from afterturn.streams.agent.sending import Sent
 from afterturn.streams.agent.settings import AgentSettings
@@ -23,6 +23,7 @@ __all__ = (
     "Context",
     "Eager",
     "MemoryRefused",
+    "NotOpen",
     "RecallTool",
     "Sent",
 )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from afterturn.streams.errors import Stop
 
-__all__ = ("MemoryRefused",)
+__all__ = ("MemoryRefused", "NotOpen")
+
+
+class NotOpen(RuntimeError):  # noqa: N818 - what it is
+    """A memory is used before it was opened, or after it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("This memory is not open: use it inside of its with block, or call start() first.")
 
 
 class MemoryRefused(Stop):

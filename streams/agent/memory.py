@@ -22,7 +22,7 @@ from afterturn.schemas.types import Identifier, is_identifier
 from afterturn.streams.agent.about import About
 from afterturn.streams.agent.asking import tool_query
 from afterturn.streams.agent.context import Context, RecallTool
-from afterturn.streams.agent.errors import MemoryRefused
+from afterturn.streams.agent.errors import MemoryRefused, NotOpen
 from afterturn.streams.agent.preparing import Preparing
 from afterturn.streams.agent.recalling import RecallClient
 from afterturn.streams.agent.section import PromptSection
@@ -71,14 +71,17 @@ class AgentMemory(Startable):
         self._client = RecallClient(self.settings)
         self._route = route_of(self.settings, self._client, publisher)
         self._sender: Sender = sender_of(self.settings, self._route)
+        self._open = False
         self._tokens: OrderedDict[str, Token] = OrderedDict()
 
     async def start(self) -> None:
         """Begin to connect; nothing is waited for, and nothing need be there."""
         await self._sender.start()
+        self._open = True
 
     async def close(self) -> None:
         """Disconnect; turns that could not be sent stay in the spool."""
+        self._open = False
         await self._sender.close()
         await self._client.close()
 
@@ -96,9 +99,11 @@ class AgentMemory(Startable):
         slow or fails, the context is empty and ``degraded`` says so; the turn goes on.
 
         Raises:
+            NotOpen: it is used outside of its ``async with``.
             MemoryRefused: memory says no, and would again: no model should be called.
             Stop: with these settings turns can never be published.
         """
+        self._require_open()
         if self._route.failed is not None:
             raise self._route.failed
         whose, where = self._whose(tenant), self._scope if scope is None else scope_of(scope)
@@ -147,12 +152,13 @@ class AgentMemory(Startable):
 
     async def record(self, turn: TurnCompleted | Mapping[str, Any]) -> Sent:
         """Record a turn of any shape, as ``after_turn`` does."""
+        self._require_open()
         if "record" not in self.about.phases:
             return Sent("off")
         try:
             checked = turn if isinstance(turn, TurnCompleted) else as_turn(turn)
         except ContractError as error:
-            whose = turn.tenant if isinstance(turn, TurnCompleted) else turn.get("tenant")
+            whose = turn.get("tenant") if isinstance(turn, Mapping) else None
             return self._told(whose, self._sender.refused(error))
         return self._told(checked.tenant, await self._sender.send(checked))
 
@@ -233,6 +239,10 @@ class AgentMemory(Startable):
         except ValidationError:
             raise MemoryRefused(422, "tenant", "must have 1 to 256 characters, and none that controls") from None
 
+    def _require_open(self) -> None:
+        if not self._open:
+            raise NotOpen
+
     def _skipped(self, tenant: str, operation: Operation, reason: SkipReason, error: str | None) -> None:
         event = Skipped(tenant=tenant, at=datetime.now(UTC), operation=operation, reason=reason, error=error)
         self._route.announce(event)
@@ -248,8 +258,9 @@ def scope_of(scope: ScopeLike) -> Scope:
     """
     if isinstance(scope, Scope):
         return scope
+    given: object = {} if scope is None else scope
     try:
-        return Scope.model_validate(dict(scope or {}))
+        return Scope.model_validate(dict(given) if isinstance(given, Mapping) else given)
     except ValidationError as error:
         fault = from_pydantic(error)
-        raise MemoryRefused(422, f"scope.{fault.place}", fault.problem) from None
+        raise MemoryRefused(422, f"scope.{fault.place}".rstrip("."), fault.problem) from None

@@ -108,6 +108,8 @@ def alone(path: Path) -> Iterator[None]:
     Raises:
         ContractError: nothing can be written there, or not be locked.
     """
+    if path.is_dir():
+        raise ContractError("invalid", "--file", f"{path} is a folder")
     beside = path.with_name(f".{path.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

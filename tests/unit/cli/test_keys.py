@@ -81,6 +81,12 @@ def test_a_file_that_is_none_of_keys_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "{"
 
 
+def test_a_folder_is_no_file_of_keys(tmp_path: Path) -> None:
+    for folder in (tmp_path, Path("/")):
+        assert refused(folder, "create", "--tenant", "a").place == "--file"
+    assert not list(tmp_path.iterdir())
+
+
 AT_ONCE = """
 import sys
 from typer.testing import CliRunner

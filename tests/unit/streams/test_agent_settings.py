@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from pydantic import ValidationError
 
 from afterturn.schemas.query import MAX_TEXT
 from afterturn.schemas.scope import Scope
-from afterturn.streams.agent import About, AgentMemory, AgentSettings, MemoryRefused
+from afterturn.streams.agent import About, AgentMemory, AgentSettings, BlockingAgentMemory, MemoryRefused, NotOpen
 from afterturn.streams.agent.asking import question_query
 from afterturn.streams.errors import BadSettings
 
@@ -58,3 +60,40 @@ async def test_an_empty_tenant_is_nobodys_turn_and_not_the_usual_one() -> None:
         with pytest.raises((BadSettings, MemoryRefused)):
             await memory.after_turn("secret", None, thread="t", tenant=tenant)
     await memory.close()
+
+
+OVER_HTTP = AgentSettings(record_over="http", recall_url="http://127.0.0.1:9")
+
+
+async def test_a_memory_that_is_not_open_says_so() -> None:
+    """Before its block and after it: nothing is lost silently, and nothing looks like a cancelled task."""
+    for settings in (OVER_HTTP, AgentSettings(record_over="kafka")):
+        memory = AgentMemory(settings, tenant="t")
+        for _ in range(2):
+            with pytest.raises(NotOpen):
+                await memory.after_turn("x", None, thread="t")
+            with pytest.raises(NotOpen):
+                await memory.before_turn("x")
+            await memory.close()
+
+
+def test_without_an_event_loop_it_says_so_too() -> None:
+    memory = BlockingAgentMemory(OVER_HTTP, tenant="t")
+    with pytest.raises(NotOpen):
+        memory.before_turn("x")
+    with memory:
+        assert memory.before_turn("x").degraded == ("recall",)
+    with pytest.raises(NotOpen), memory.turn("x", thread="t"):
+        pass
+
+
+@pytest.mark.parametrize("scope", ["ada", ["ada"], 5, {"team": "x"}, {"user": ""}])
+def test_what_is_no_scope_is_refused_by_name(scope: Any) -> None:
+    with pytest.raises(MemoryRefused, match="scope"):
+        AgentMemory(OVER_HTTP, tenant="t", scope=scope)
+
+
+@pytest.mark.parametrize("turn", [None, "x", 5, [], {}])
+async def test_what_is_no_turn_is_refused(turn: Any) -> None:
+    async with AgentMemory(OVER_HTTP, tenant="t") as memory:
+        assert (await memory.record(turn)).status == "refused"
