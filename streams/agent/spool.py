@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,7 @@ _TABLE = """
 create table if not exists turns (
     seq integer primary key autoincrement, tenant text not null, body blob not null, at real not null)
 """
+_WAITING = "select seq, tenant, body from turns where seq not in (select seq from gone)"
 _COLUMNS = ("seq", "tenant", "body", "at")
 _OURS = frozenset({"turns", "by_tenant"})
 
@@ -72,20 +73,23 @@ class Spool:
     def oldest(self, count: int, besides: Collection[str] = ()) -> list[Spooled]:
         """The turns that have waited longest, those of some tenants left out."""
         marks = ", ".join("?" * len(besides))
-        chosen = f"select seq, tenant, body from turns where tenant not in ({marks}) order by seq limit ?"  # noqa: S608
+        chosen = f"{_WAITING} and tenant not in ({marks}) order by seq limit ?"
         with self._naming(), self._lock:
             rows = self._db.execute(chosen, (*besides, count)).fetchall()
         return [Spooled(*row) for row in rows]
 
     def remove(self, seq: int) -> None:
-        """Forget a turn: it was sent."""
+        """Forget a turn: it was sent. Where the disk is full this process forgets it alone, until there is room."""
         with self._naming(), self._lock:
-            self._db.execute("delete from turns where seq = ?", (seq,))
+            self._db.execute("insert into gone values (?)", (seq,))
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("delete from turns where seq in (select seq from gone)")
+                self._db.execute("delete from gone")
 
     def holds(self, tenant: str) -> bool:
         """Whether a tenant's turns wait."""
         with self._naming(), self._lock:
-            return self._db.execute("select 1 from turns where tenant = ? limit 1", (tenant,)).fetchone() is not None
+            return self._db.execute(f"{_WAITING} and tenant = ? limit 1", (tenant,)).fetchone() is not None
 
     def __len__(self) -> int:
         """How many turns wait."""
@@ -105,6 +109,8 @@ class Spool:
             self._db.execute(f"pragma user_version = {_VERSION}")
         self._db.execute("pragma journal_mode = wal")
         self._db.execute("pragma synchronous = full")
+        self._db.execute("pragma temp_store = memory")
+        self._db.execute("create temp table gone (seq integer primary key)")
 
     def _require_own(self) -> None:
         """Leave a file alone that is another version's, or another program's."""
@@ -133,7 +139,8 @@ class Spool:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            why = f"{self._path} can't be used as a spool ({type(error).__name__})"
+            named = error.strerror if isinstance(error, OSError) else None
+            why = f"{self._path} can't be used as a spool ({named or type(error).__name__})"
             raise BadSettings("AFTERTURN_AGENT_SPOOL", why) from error
 
     @contextmanager

@@ -113,6 +113,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path, version: int, t
 
 
 def test_a_full_disk_is_a_retry_and_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+    """What was sent meanwhile waits no more, though the file can't forget it yet: no later turn waits behind it."""
     script = (
         "import resource, signal, sys; from pathlib import Path\n"
         "from afterturn.streams.agent.spool import Spool\n"
@@ -125,8 +126,10 @@ def test_a_full_disk_is_a_retry_and_loses_nothing_that_was_kept(tmp_path: Path) 
         "while refused < 3:\n"
         "    try: kept += spool.add('a', b'x' * 5000)\n"
         "    except Retry: refused += 1\n"
+        "for each in spool.oldest(3): spool.remove(each.seq)\n"
+        "assert [each.seq for each in spool.oldest(1)] == [4]\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, most)\n"
-        "spool.add('a', b'last'); print(kept)"
+        "spool.add('a', b'last'); spool.remove(4); print(kept - 4)"
     )
     path = tmp_path / "s.db"
     done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
