@@ -9,11 +9,11 @@ from afterturn.consumers.recall.answering.choosing import Limits, places_to_read
 from afterturn.consumers.recall.answering.finding import EVERYTHING, LACKS, Credible, Found
 from afterturn.consumers.recall.answering.seeking import bounded, sought
 from afterturn.consumers.recall.prompt.packing import unseen
-from afterturn.consumers.recall.ranking.looking import Looking
+from afterturn.consumers.recall.ranking.looking import NOWHERE, Looking
 from afterturn.consumers.recall.ranking.names import strip_names
 from afterturn.consumers.recall.ranking.pool import Pool
 from afterturn.consumers.recall.ranking.recipe import Recipe
-from afterturn.consumers.recall.ranking.scoring import Favour, Ranked, Scoring, best_then_newest, favour
+from afterturn.consumers.recall.ranking.scoring import NOBODY, Favour, Ranked, Scoring, best_then_newest, favour
 from afterturn.consumers.recall.ranking.times import NO_TIME, AskedTime, asked_time
 from afterturn.consumers.recall.ranking.wanted import NOTHING, wanted
 from afterturn.consumers.store.read import Hit, SearchHits, SparseVector
@@ -83,7 +83,8 @@ class Reader:
     def _looking(self, question: str, authors: Sequence[str], favoured: Favour, asked: AskedTime) -> Looking:
         """What the texts found are looked at for."""
         sought_kind = wanted(question, authors) if self._recipe.answer else NOTHING
-        return Looking(asked.when, sought_kind, bool(self._recipe.address) and favoured != Favour())
+        looking = Looking(asked.when, sought_kind, favoured if self._recipe.address else NOBODY)
+        return NOWHERE if looking == NOWHERE else looking
 
     async def _with_neighbours(
         self, search: Search, query: Query, pool: Pool, scoring: Scoring, ranked: list[Ranked], credible: Credible

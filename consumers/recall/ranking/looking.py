@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from afterturn.consumers.recall.ranking.addressing import only_addresses
+from afterturn.consumers.recall.ranking.scoring import NOBODY, Favour
 from afterturn.consumers.recall.ranking.times import tells_when
 from afterturn.consumers.recall.ranking.wanted import NOTHING, Wanted, answers
 
@@ -23,19 +24,21 @@ class Looking(NamedTuple):
     Attributes:
         times: Whether it names a time.
         wanted: The kind of thing asked for: whether it names one.
-        speech: Whether it only speaks to another.
+        speech: Whose messages are favoured: whether one of them only speaks to another.
     """
 
     times: bool = False
     wanted: Wanted = NOTHING
-    speech: bool = False
+    speech: Favour = NOBODY
 
-    def at(self, text: str) -> Seen:
+    def at(self, text: str, author: str, role: str) -> Seen:
         """What a text says of it; of what isn't looked for, nothing."""
+        times, sought, speech = self
+        favoured = author == speech.author or role == speech.role
         return Seen(
-            self.times and tells_when(text),
-            self.wanted.anything and answers(self.wanted, text),
-            self.speech and only_addresses(text),
+            times and tells_when(text),
+            sought is not NOTHING and answers(sought, text),
+            favoured and only_addresses(text),
         )
 
 

@@ -90,18 +90,19 @@ def thread_key(payload: Payload) -> str:
 def candidate_of(identity: str, payload: Payload, key: str, looking: Looking = NOWHERE) -> Candidate:
     """A memory as ranking knows it."""
     get = payload.get
+    author, role = get("author") or "", get("role") or ""
     return Candidate(
         identity,
         key,
         get("position", 0),
         get("ordinal", 0),
-        get("author") or "",
-        get("role") or "",
+        author,
+        role,
         moment_of(payload),
         get("chars") or len(get("content", "")),
         get("asks", False),
         get("kind") or "episodic",
-        *(looking.at(get("content", "")) if looking is not NOWHERE else ()),
+        *(looking.at(get("content", ""), author, role) if looking is not NOWHERE else ()),
     )
 
 

@@ -67,6 +67,9 @@ class Favour(NamedTuple):
     role: str | None = None
 
 
+NOBODY = Favour()
+
+
 def favour(question: str, authors: Iterable[str]) -> Favour:
     """Return the author a question names, or the role `user` where it speaks of its asker and names nobody."""
     named = named_authors(question, authors)

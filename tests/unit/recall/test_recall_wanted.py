@@ -7,6 +7,7 @@ from support.recall_values import LAW
 
 from afterturn.consumers.recall.ranking.addressing import only_addresses
 from afterturn.consumers.recall.ranking.looking import NOWHERE, Looking, Seen
+from afterturn.consumers.recall.ranking.scoring import NOBODY, Favour
 from afterturn.consumers.recall.ranking.wanted import NOTHING, answers, wanted
 
 AUTHORS = ("Ada Lovelace", "Ben")
@@ -88,7 +89,14 @@ def test_what_only_speaks_to_another(text: str, addresses: bool) -> None:
 @given(st.text(max_size=300), st.text(max_size=60), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_is_taken_and_what_is_not_looked_for_is_not_seen(text: str, question: str, names: list[str]) -> None:
     for asked in (question, f"{question} who, where, how many"):
-        seen = Looking(times=True, wanted=wanted(asked, names), speech=True).at(text)
-        assert seen.answers <= wanted(asked, names).anything
-    assert NOWHERE.at(f"You saw two in Rome last week. {text}") == Seen()
+        looking = Looking(times=True, wanted=wanted(asked, names), speech=Favour("Ada"))
+        assert looking.at(text, "Ada", "user").answers <= wanted(asked, names).anything
+    assert NOWHERE.at(f"You saw two in Rome last week. {text}", "", "") == Seen()
     assert not answers(NOTHING, text)
+
+
+@pytest.mark.parametrize(
+    ("favoured", "seen"), [(Favour("Ada"), True), (Favour(role="user"), True), (Favour("Ben"), False), (NOBODY, False)]
+)
+def test_only_of_favoured_messages_it_is_seen_whom_they_speak_to(favoured: Favour, seen: bool) -> None:
+    assert Looking(speech=favoured).at("You must be proud!", "Ada", "user").addresses is seen
