@@ -39,6 +39,8 @@ async def events(desk: Desk, request: Request) -> Response:
     types = _types(Parameters(request, {"types"}).every("types"))
     since = _after(request.headers.get(LAST_EVENT_ID))
     following = desk.streaming()
+    if request.method == "HEAD":  # nobody would ever hear of its end
+        return Response(media_type=_Stream.media_type)
     async with AsyncExitStack() as opening:
         stream = following.opened(caller.tenant, types, since or "now", desk.settings.publish_timeout)
         subscriber = await opening.enter_async_context(stream)

@@ -135,6 +135,8 @@ async def test_streams_are_bounded_and_a_closed_one_makes_room(http_environment:
 
         async with stream(service, "t"):
             assert await status() == 503
+            answer = await service.client.head("/v1/events", headers={"Afterturn-Tenant": "t"})
+            assert (answer.status_code, answer.headers["content-type"][:17]) == (200, "text/event-stream")
 
         async def room() -> bool:
             return await status() == 200
