@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 _FREE = ("data", "consolidation")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}|\[key\]", re.ASCII)
+_TOO_LONG = re.compile(r"(\w+) should have at most (\d+) items? after validation, not \d+")
 
 Reason = Literal[
     "empty", "headers", "not_json", "invalid", "unsupported", "too_large", "misrouted", "refused", "crash"
@@ -68,7 +69,7 @@ def from_pydantic(error: ValidationError) -> ContractError:
     place = ".".join(map(_part, _known(first["loc"])))
     if first["type"] == "extra_forbidden":
         return UnknownField(reason, place[:256], "unknown field")
-    return ContractError(reason, place[:256], first["msg"].removeprefix("Value error, "))
+    return ContractError(reason, place[:256], _TOO_LONG.sub(_at_most, first["msg"].removeprefix("Value error, ")))
 
 
 def _known(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -77,6 +78,11 @@ def _known(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
         if name in _FREE and place[at - 1 : at] != ("summary",):
             return place[: at + 1]
     return (*place[:-2], "?", "[key]") if place[-1:] == ("[key]",) else place
+
+
+def _at_most(found: re.Match[str]) -> str:
+    """What is too long, without the library's words for its own steps."""
+    return f"must have at most {found[2]} {'characters' if found[1] == 'Value' else 'items'}"
 
 
 def field_name(text: str) -> str:

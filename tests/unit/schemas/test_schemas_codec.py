@@ -22,7 +22,7 @@ from afterturn.schemas.commands import Collect, Command, TurnCompleted
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import MemoryEvent, UnknownEvent
 from afterturn.schemas.points import Checkpoint
-from afterturn.schemas.query import Query
+from afterturn.schemas.query import MAX_TEXT, Query
 
 AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 SENT = Attributes(id="1", source="shop", type="", time=AT)
@@ -101,6 +101,19 @@ def test_the_text_of_an_error_names_no_field_that_the_contract_does_not_know() -
             assert str(error) == text
             assert error.named.endswith("secret: unknown field")
             assert "secret" not in f"{error}{error!s}"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({"text": "x" * (MAX_TEXT + 1)}, "text: must have at most 100000 characters"),
+        ({"tags_any": ["x"] * 65}, "tags_any: must have at most 64 items"),
+    ],
+)
+def test_what_is_too_long_is_said_in_plain_words(query: dict[str, object], text: str) -> None:
+    with pytest.raises(ContractError) as refused:
+        parse(Query, orjson.dumps(query))
+    assert str(refused.value) == text
 
 
 def test_an_unknown_event_that_cannot_be_passed_on_is_malformed() -> None:
