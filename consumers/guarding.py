@@ -4,6 +4,7 @@ an answer waits for somebody who does not read it."""
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -26,9 +27,9 @@ class GuardedProtocol(HttpToolsProtocol):
     _unanswered = 0
     _size = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for a request, but not for ever."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", transport))
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
