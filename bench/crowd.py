@@ -92,10 +92,12 @@ async def _one(wire: Wire, asked: Sequence[Question], end: float, told: Told) ->
 def _figures(name: str, told: Told, seconds: float, spent: float) -> list[Figure]:
     what = f"{CLIENTS} clients, {name}"
     requests = len(told.answered) + len(told.refused)
-    waits = f"Retry-After {', '.join(sorted(told.waits))} s; told after {p95(told.refused) * 1_000:.0f} ms (p95)"
+    waits = ""
+    if told.refused:
+        waits = f"Retry-After {', '.join(sorted(told.waits))} s; told after {p95(told.refused) * 1_000:.0f} ms (p95)"
     return [
         Figure(f"answered; {what}", len(told.answered) / seconds, "a second", f"{len(told.answered)} in all"),
-        Figure(f"refused; {what}", len(told.refused) / requests, "of all", waits if told.refused else ""),
+        Figure(f"refused; {what}", len(told.refused) / requests, "of all", waits),
         Figure(f"answer, p95; {what}", p95(told.answered) * 1_000, "ms"),
         Figure(f"answers a second of a core; {what}", len(told.answered) / spent, "", "of the service's own time"),
     ]
