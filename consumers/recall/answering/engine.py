@@ -49,7 +49,7 @@ SERVED = replace(
 )
 """The recipe as it is served; docs/quality.md has what each number is worth, and what was tried beside it."""
 RECIPES = {"usual": SERVED, "wide": replace(SERVED, candidates=100, best=10)}
-"""By the setting ``breadth``: ``wide`` finds a little more, and takes about a third longer."""
+"""By the setting ``breadth``: ``wide`` finds a little more, and takes about a quarter longer."""
 
 
 @dataclass(frozen=True, slots=True)
