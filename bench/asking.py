@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.conversions.common_types import QueryResponse
 from support.store import connect
 
 from afterturn.consumers.store.answers import SHOWN_FIELDS
@@ -29,7 +30,7 @@ from afterturn.schemas.query import TENANT_HEADER
 from bench.workload import text
 
 WARM_UP = 20
-FIELDS = list(SHOWN_FIELDS)
+FIELDS: list[str] = list(SHOWN_FIELDS)
 Ask = Callable[["Question"], Awaitable[float]]
 """Asks a question; the seconds it took, the parsing of the answer included."""
 
@@ -153,7 +154,7 @@ def _conditions(tenant: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 
 async def _through_client(
     connection: AsyncQdrantClient, tenant: str, question: Question, hits: int
-) -> list[models.QueryResponse]:
+) -> list[QueryResponse]:
     of_tenant, seen = (models.Filter(must=[_field(each) for each in some]) for some in _conditions(tenant))
     words = models.SparseVector(indices=question.words.indices, values=question.words.values)
     idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=of_tenant))
