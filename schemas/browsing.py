@@ -56,6 +56,8 @@ class MemoryView(Model):
     valid_from: Time | None = None
     valid_to: Time | None = None
     invalidated_at: Time | None = None
+    summary: str | None = None
+    stale: bool = False
 
 
 class MemoryPage(Model):

@@ -102,13 +102,19 @@ class Revise(Model):
     reason: Literal["merged", "reinforced", "contradicted", "generalised", "stale", "revived", "expired", "corrected"]
     derived: Derived | None = None
 
+    @model_validator(mode="after")
+    def _names_each_once(self) -> Revise:
+        if len({change.id for change in self.changes}) < len(self.changes):
+            raise ValueError("changes must name each memory once")
+        return self
+
 
 class Review(Model):
     """A reviewer's decision on candidates."""
 
     TYPE: ClassVar[str] = "memory.review.v1"
     tenant: Identifier
-    ids: Ids
+    ids: Annotated[tuple[Uuid, ...], Field(fail_fast=True, min_length=1, max_length=200), BeforeValidator(as_tuple)]
     decision: Literal["approve", "reject"]
     reviewer: Identifier
 

@@ -52,17 +52,22 @@ class Recorded(_Event):
 
 
 class Consolidated(_Event):
-    """Groups of old memories were replaced by summaries."""
+    """Groups of old memories were replaced by summaries; ``left_out`` sources had changed meanwhile."""
 
     TYPE: ClassVar[str] = "memory.consolidated.v1"
     groups: Count = 0
     removed: Count = 0
     evicted: Count = 0
+    left_out: Count | None = None
     usage: Usage = Usage()
 
 
 class Revised(_Event):
-    """Memories were revised: a count for each reason."""
+    """Memories were revised: a count for each reason.
+
+    ``review`` are pinned ones that lost a contradiction: nothing is changed, somebody has to look. ``left_out`` are
+    changes of what is gone, pinned or of another version.
+    """
 
     TYPE: ClassVar[str] = "memory.revised.v1"
     merged: Count = 0
@@ -73,16 +78,20 @@ class Revised(_Event):
     revived: Count = 0
     expired: Count = 0
     corrected: Count = 0
+    review: Count | None = None
+    left_out: Count | None = None
 
 
 class Reviewed(_Event):
-    """Candidates were decided on."""
+    """Candidates were decided on; ``unknown`` ids are of nothing that waits for it."""
 
     TYPE: ClassVar[str] = "memory.reviewed.v1"
     activated: Count = 0
     superseded: Count = 0
     deduped: Count = 0
     rejected: Count = 0
+    derived: Count | None = None
+    unknown: Count | None = None
 
 
 class Forgotten(_Event):

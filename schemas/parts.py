@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.settings import Kind, Role
@@ -97,6 +97,13 @@ class Set(Model):
     expires_at: Time | None = None
     valid_to: Time | None = None
     invalidated_at: Time | None = None
+
+    @field_validator("status")
+    @classmethod
+    def _a_revision_may_set_it(cls, status: Status | None) -> Status | None:
+        if status in ("candidate", "deleted", "erased"):
+            raise ValueError("must be active, superseded, merged or evicted; to remove for good, forget or erase")
+        return status
 
 
 class Change(Model):

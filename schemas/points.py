@@ -46,7 +46,11 @@ class Point(Model):
 
 
 class Memory(Point):
-    """A memory, or the tombstone of one: what is removed keeps its place, order and sources, never its content."""
+    """A memory, or the tombstone of one: what is removed keeps its place, order and sources, never its content.
+
+    ``summary`` is the id of the summary that took its place: until it expires it is still recalled, beside that.
+    ``stale`` is one that decay has put aside, and that may be revived.
+    """
 
     point: Literal["memory"] = "memory"
     tenant: str
@@ -91,6 +95,8 @@ class Memory(Point):
     valid_to: Time | None = None
     invalidated_at: Time | None = None
     embedder: str | None = None
+    summary: str | None = None
+    stale: bool = False
     outcome: Outcome | None = None
     digest: str | None = None
     cascade: bool = False

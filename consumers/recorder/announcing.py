@@ -13,9 +13,9 @@ from afterturn.consumers.recorder.embedding import NOTHING_EMBEDDED, Embedded
 from afterturn.consumers.recorder.fold.plan import Decision
 from afterturn.consumers.recorder.fold.receipts import skipped
 from afterturn.schemas.codec import Attributes, Headers, encode
-from afterturn.schemas.commands import TurnCompleted
+from afterturn.schemas.commands import Consolidate, TurnCompleted
 from afterturn.schemas.errors import ContractError
-from afterturn.schemas.events import EVENT_TYPES, CommandRef, Erased, MemoryEvent, Recorded, Skipped
+from afterturn.schemas.events import EVENT_TYPES, CommandRef, Consolidated, Erased, MemoryEvent, Recorded, Skipped
 from afterturn.schemas.ids import event_id, position_of
 from afterturn.schemas.parts import Usage
 from afterturn.schemas.points import StoredPoint
@@ -155,6 +155,8 @@ def event_of(
         fields |= {"operation": outcome.operation, "reason": outcome.reason, "error": error}
     if model is Recorded:
         fields |= {"unembedded": unembedded, "usage": usage}
+    if isinstance(arrival.command, Consolidate) and model is Consolidated:
+        fields |= {"usage": arrival.command.usage + usage}
     return model.model_validate(fields)
 
 

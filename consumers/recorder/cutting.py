@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected
 from afterturn.consumers.recorder.fold.sweeps import selects
+from afterturn.consumers.recorder.wanted import named_memories
 from afterturn.consumers.store.points import PointWrite
-from afterturn.schemas.commands import Forget, Pin, TurnCompleted
+from afterturn.schemas.commands import Review, TurnCompleted
 from afterturn.schemas.points import Memory, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 
@@ -94,7 +95,9 @@ def _estimate(item: Arrival | Rejected, fold: FoldSettings) -> tuple[int, int]:
     if isinstance(item, Rejected):
         return 0, 0
     if not isinstance(item.command, TurnCompleted):
-        named = len(item.command.ids or ()) if isinstance(item.command, Forget | Pin) else 1
+        named = max(1, len(named_memories(item.command)))
+        if isinstance(item.command, Review):
+            named *= 3  # each may come with the state of its key, and the memory that this stood for
         return named + 2, CONTENT_FACTOR * item.size + (named + 2) * PAYLOAD_BYTES + NUMBER_BYTES * fold.dimension
     memories = sum(1 + len(m.content) // fold.recording.max_chars for m in item.command.messages)
     return memories + 2, CONTENT_FACTOR * item.size + memories * (PAYLOAD_BYTES + NUMBER_BYTES * fold.dimension)

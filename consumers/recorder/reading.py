@@ -15,13 +15,16 @@ from afterturn.consumers.recorder.fold.removal import as_it_was
 from afterturn.consumers.recorder.fold.sweeps import selects
 from afterturn.consumers.recorder.fold.view import Snapshot, sources_of
 from afterturn.consumers.recorder.wanted import forgotten_ids, ids_behind, ids_of, tail_sizes
-from afterturn.schemas.parts import Status
+from afterturn.schemas.commands import Command, Pin, Review, Revise
+from afterturn.schemas.parts import LIVE, Status
 from afterturn.schemas.points import Checkpoint, Memory, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 from afterturn.streams.errors import ForeignWrite, Stop
 
-_LEFT: tuple[Status, ...] = ("evicted", "deleted", "superseded")
+_LEFT: tuple[Status, ...] = ("evicted", "deleted", "merged", "superseded")
 """What an interrupted command makes of memories that were there before it."""
+_AGAIN = (Pin, Revise)
+"""Commands that set what they name, whatever it was: what they have changed, they change again to the same."""
 
 
 class Reads(Protocol):
@@ -79,7 +82,7 @@ async def read(
         strays |= {id_: point for id_, point in found.points.items() if point.rev >= first}
         now = {(id_, point.rev) for id_, point in strays.items()}
         if not now or (seen is not None and now <= seen):
-            return snapshot(found, strays, first)
+            return snapshot(found, strays, first, commands[0].command if commands else None)
         seen = now
         await store.settle(partition)
 
@@ -117,8 +120,10 @@ async def _read_once(
     if not commands:
         return Snapshot()
     points = await store.points(ids_of(commands))
-    if behind := ids_behind(points, commands):
+    asked: set[str] = set()
+    while behind := ids_behind(points, commands) - asked:
         points |= await store.points(behind)
+        asked |= behind
     derived: dict[str, Memory] = {}
     for tenant, ids in forgotten_ids(commands).items():
         derived |= await store.derived(tenant, ids, first)
@@ -138,7 +143,9 @@ async def _read_once(
     )
 
 
-def snapshot(found: Snapshot, strays: Mapping[str, StoredPoint], first: int) -> Snapshot:
+def snapshot(
+    found: Snapshot, strays: Mapping[str, StoredPoint], first: int, command: Command | None = None
+) -> Snapshot:
     """The state at the checkpoint: what an interrupted command left is read as if it had not begun.
 
     Raises:
@@ -149,7 +156,7 @@ def snapshot(found: Snapshot, strays: Mapping[str, StoredPoint], first: int) -> 
     merged = {**found.points, **strays}
     for id_, point in list(merged.items()):
         if point.rev >= first:
-            before = before_interruption(point, first)
+            before = before_interruption(point, first, command)
             if before is None:
                 del merged[id_]
             else:
@@ -162,16 +169,23 @@ def snapshot(found: Snapshot, strays: Mapping[str, StoredPoint], first: int) -> 
     )
 
 
-def before_interruption(point: StoredPoint, first: int) -> StoredPoint | None:
-    """What a point was before the interrupted command at ``first``: None where that command inserted it.
+def before_interruption(point: StoredPoint, first: int, command: Command | None = None) -> StoredPoint | None:
+    """What a point was before the interrupted ``command`` at ``first``: None where that command inserted it.
+
+    What it was is known as far as the command's outcome depends on it.
 
     Raises:
         Stop: where no interrupted command leaves such a point.
     """
     if point.born == first == point.rev:
         return None
-    if isinstance(point, Memory) and point.rev == first and point.status in _LEFT and point.evict_key is not None:
-        return as_it_was(point)
+    if isinstance(point, Memory) and point.rev == first and point.evict_key is not None:
+        if isinstance(command, Review) and point.status != "superseded" and not point.cascade:
+            return as_it_was(point).model_copy(update={"status": "candidate"})
+        if isinstance(command, _AGAIN) and point.status in LIVE:
+            return point
+        if point.status in _LEFT:
+            return as_it_was(point)
     raise Stop(
         f"Partition {point.partition} holds a point of rev {point.rev} beyond its checkpoint {first}: the store was "
         "written by something else, or restored under a running recorder.",

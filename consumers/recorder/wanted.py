@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from afterturn.consumers.recorder.decoding import Arrival
 from afterturn.consumers.recorder.fold.tenants import bounds_of
 from afterturn.consumers.recorder.fold.turns import count_parts, replaced_ids
-from afterturn.schemas.commands import Forget, Pin, Remember, TurnCompleted
+from afterturn.schemas.commands import Command, Consolidate, Forget, Pin, Remember, Review, Revise, TurnCompleted
 from afterturn.schemas.ids import key_id, memory_id, tenant_id, thread_id, turn_key
-from afterturn.schemas.points import KeyState, StoredPoint, TenantState
+from afterturn.schemas.points import KeyState, Memory, StoredPoint, TenantState
 from afterturn.schemas.settings import FoldSettings
 
 
@@ -33,31 +33,63 @@ def _named(arrival: Arrival) -> Iterator[str]:
                 yield key_id(fact.tenant, fact.scope, fact.key)
             if fact.derived is not None:
                 yield from fact.derived.source_ids
-        case Forget() | Pin() as command:
-            yield from command.ids or ()
+        case Revise(derived=derived) if derived is not None:
+            yield from derived.source_ids
         case _:
             pass
+    yield from named_memories(arrival.command)
+
+
+def named_memories(command: Command) -> Sequence[str]:
+    """The memories a command names, to change them."""
+    match command:
+        case Forget() | Pin() | Review():
+            return command.ids or ()
+        case Revise():
+            return [change.id for change in command.changes]
+        case Consolidate():
+            return [source.id for source in command.sources]
+        case _:
+            return ()
 
 
 def ids_behind(points: Mapping[str, StoredPoint], batch: Sequence[Arrival]) -> set[str]:
-    """The points that those a batch names lead to: memories of replaced turns, and those its keys stand for."""
+    """The points that those a batch names lead to: memories of replaced turns, and those its keys stand for.
+
+    What is found may lead on: a candidate to the state of its key, and that to the memory it stands for.
+    """
     ids: set[str] = set()
     for arrival in batch:
-        if isinstance(arrival.command, TurnCompleted):
-            ids.update(replaced_ids(points.get, arrival.command))
-        elif isinstance(arrival.command, Remember) and arrival.command.key is not None:
-            state = points.get(key_id(arrival.tenant, arrival.command.scope, arrival.command.key))
-            if isinstance(state, KeyState) and state.current is not None:
-                ids.add(state.current)
+        match arrival.command:
+            case TurnCompleted() as turn:
+                ids.update(replaced_ids(points.get, turn))
+            case Remember(key=str() as key) as fact:
+                ids.update(_under_key(points, key_id(arrival.tenant, fact.scope, key)))
+            case Review() as review:
+                for candidate in (points.get(id_) for id_ in review.ids):
+                    if isinstance(candidate, Memory) and candidate.key is not None:
+                        ids.update(_under_key(points, key_id(candidate.tenant, candidate.scope, candidate.key)))
+            case _:
+                pass
     return ids - points.keys()
 
 
+def _under_key(points: Mapping[str, StoredPoint], key: str) -> Iterator[str]:
+    yield key
+    state = points.get(key)
+    if isinstance(state, KeyState) and state.current is not None:
+        yield state.current
+
+
 def forgotten_ids(batch: Sequence[Arrival]) -> dict[str, set[str]]:
-    """The ids a batch forgets, by tenant: what was made from them may have to go too."""
+    """The ids a batch forgets or rejects, by tenant: what was made from them may have to go too."""
     ids: dict[str, set[str]] = {}
     for arrival in batch:
-        if isinstance(arrival.command, Forget) and arrival.command.ids is not None:
-            ids.setdefault(arrival.tenant, set()).update(arrival.command.ids)
+        match arrival.command:
+            case Forget(ids=tuple() as named) | Review(ids=named, decision="reject"):
+                ids.setdefault(arrival.tenant, set()).update(named)
+            case _:
+                pass
     return ids
 
 
@@ -66,16 +98,15 @@ def tail_sizes(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """How many eviction candidates to read of each tenant the batch may bring beyond its bounds: of all, of episodes.
 
-    As many as the batch adds and names (what it pins no longer leaves), and one more for each stray, since a stray may
-    take a candidate's place in the read.
+    As many as the batch adds and names (what it pins or finds more important no longer leaves), and one more for each
+    stray, since a stray may take a candidate's place in the read.
     """
     adds: Counter[str] = Counter()
     named: Counter[str] = Counter()
     for arrival in batch:
         state = points.get(tenant_id(arrival.tenant))
         adds[arrival.tenant] += _added(arrival, state, fold)
-        if isinstance(arrival.command, Pin | Forget):
-            named[arrival.tenant] += len(arrival.command.ids or ())
+        named[arrival.tenant] += len(named_memories(arrival.command))
     for point in strays.values():
         named[point.tenant] += 1
     every: dict[str, int] = {}
@@ -97,7 +128,7 @@ def _added(arrival: Arrival, state: StoredPoint | None, fold: FoldSettings) -> i
         case TurnCompleted() as turn:
             recording = state.settings.recording if isinstance(state, TenantState) else None
             return count_parts(turn, recording or fold.recording)
-        case Remember():
+        case Remember() | Consolidate():
             return 1
         case _:
             return 0

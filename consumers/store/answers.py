@@ -17,7 +17,7 @@ MAX_PLACES = 2_000
 SHOWN_FIELDS = (
     "thread", "scope", "position", "ordinal", "parts", "author", "role", "occurred_at", "chars", "asks", "kind",
     "importance", "confidence", "content", "type", "turn_id", "recorded_at", "tags", "source",
-    "decay", "content_revised", "valid_from", "valid_to", "invalidated_at", "entities",
+    "decay", "content_revised", "valid_from", "valid_to", "invalidated_at", "entities", "summary",
 )  # fmt: skip
 """What an answer shows of a memory, and what ranking needs to place it."""
 LIST_FIELDS = (

@@ -29,13 +29,13 @@ __all__ = (
 
 RANKING_FIELDS = (
     "thread", "scope", "position", "ordinal", "parts", "author", "role", "occurred_at", "chars", "asks", "kind",
-    "importance", "confidence",
+    "importance", "confidence", "summary",
 )  # fmt: skip
 """The payload fields of a hit: what ranking needs, and no text."""
 ANSWER_FIELDS = (
     "point", "partition", "born", "rev", "tenant", "status", "ordinal", "content", "kind", "type", "collection", "key",
     "author", "role", "thread", "turn_id", "scope", "position", "part", "parts", "occurred_at", "recorded_at",
-    "importance", "confidence", "tags", "source", "data", "derived_from",
+    "importance", "confidence", "tags", "source", "data", "derived_from", "summary",
 )  # fmt: skip
 """The payload fields ``texts`` reads: what an answer shows of a memory, and what every point has."""
 Arm = Literal["dense", "lexical"]

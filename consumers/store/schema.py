@@ -41,7 +41,7 @@ _FLOATS = ("importance", "confidence", "trust")
 _TIMES = (
     "occurred_at", "recorded_at", "effective_at", "expires_at", "valid_from", "valid_to", "invalidated_at",
 )  # fmt: skip
-_IDS = ("source_ids", "derived_from")
+_IDS = ("source_ids", "derived_from", "summary")
 _RANGED = {"type": "integer", "lookup": False, "range": True, "enable_hnsw": False}
 
 

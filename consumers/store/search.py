@@ -27,7 +27,7 @@ class Search:
     ``until`` is exclusive. ``scope`` are the pairs of ``Scope.pairs()``: a named dimension must be equal. ``as_of``
     leaves out what had expired or did not hold then. ``where`` is a further condition, as ``narrowing`` makes it,
     ``without`` are the ids of memories to leave out.
-    ``statuses`` are those a reader may see.
+    ``statuses`` are those a reader may see; with the active ones come those that a summary has superseded.
     """
 
     tenant: str

@@ -24,6 +24,7 @@ from support.naive_points import Applying, Ended, Payload, naive_id, rev_of
 from support.naive_recording import remember, turn
 from support.naive_removing import collect, erase, forget
 from support.naive_settings import configure, pin
+from support.naive_tending import consolidate, review, revise
 
 __all__ = ["Ended", "Expected", "Payload", "naive_fold", "naive_id"]
 
@@ -32,6 +33,9 @@ _COMMANDS: dict[str, Callable[[Applying], Ended]] = {
     TURN: turn,
     "memory.remember.v1": remember,
     "memory.forget.v1": forget,
+    "memory.revise.v1": revise,
+    "memory.review.v1": review,
+    "memory.consolidate.v1": consolidate,
     "memory.pin.v1": pin,
     "tenant.configure.v1": configure,
     "tenant.erase.v1": erase,
@@ -89,7 +93,7 @@ def _fold(points: dict[str, Payload], record: Record, settings: FoldSettings, de
         return at.died(dead, replayable=not overtaken)
     if overtaken:
         return at.left_out(overtaken)
-    if said.type not in _COMMANDS or "collection" in at.body or at.body.get("mode") == "ask":
+    if "collection" in at.body or at.body.get("mode") == "ask":
         return at.died("unsupported")
     return _COMMANDS[said.type](at)
 
@@ -100,7 +104,9 @@ def _is_replay_of(at: Applying, earlier: Payload) -> bool:
 
 def _overtaken(at: Applying) -> str | None:
     """What has happened since to what a command rests on."""
-    derived = at.body.get("derived") if at.said.type == "memory.remember.v1" else None
+    derived = at.body.get("derived")
+    if at.said.type == "memory.consolidate.v1":
+        derived = {"based_on": at.body["based_on"], "source_ids": []}
     erased_at = at.tenant_state().get("erased_at")
     if derived and erased_at is not None and derived["based_on"] < erased_at:
         return "erased"

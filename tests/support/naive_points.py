@@ -165,13 +165,18 @@ class Applying:
         stone["evict_key"] = self.ranked.get(point_id, stone["evict_key"])
         self.put(point_id, stone | {"status": status, "cascade": cascade})
 
+    def key_id(self, memory: Payload) -> str:
+        """The id of the state of a memory's own key."""
+        return naive_id("key", self.said.tenant, [pairs(memory.get("scope", {})), memory["key"]], 0)
+
     def supersede(self, point_ids: Sequence[str]) -> int:
         """Takes memories out of use that are there and in use; how many."""
-        met = [i for i in point_ids if i in self.live() and self.points[i]["status"] != "superseded"]
+        live = self.live()
+        met = [i for i in point_ids if i in live and ("summary" in live[i] or live[i]["status"] != "superseded")]
         for i in met:
             old = self.points[i]
-            self.ranked[i] = old["evict_key"]
-            self.put(i, old | {"status": "superseded", "evict_key": old["evict_key"] % NUMBERS})
+            self.ranked[i] = rank_key(old["importance"], old["evict_key"] % NUMBERS)
+            self.put(i, old | {"status": "superseded", "evict_key": old["evict_key"] % NUMBERS, "summary": None})
         return len(met)
 
     # The tenant

@@ -20,21 +20,27 @@ def forget(at: Applying) -> Ended:
         return at.left_out("unconfirmed")
     for i in removed:
         at.remove(i, "deleted")
-    derived, gone = 0, set(ids)
-    while gone:
-        gone = {i for i, p in at.live().items() if _was_made_from(at, p, gone)}
-        for i in gone:
-            at.remove(i, "deleted", cascade=True)
-        derived += len(gone)
+    derived = cascade(at, set(ids))
     if removed or derived:
         at.put_tenant(at.tenant_state())
     counts = {"forgotten": len(removed), "derived": derived, "unknown": len(ids) - len(removed)}
     return at.applied("memory.forgotten.v1", counts)
 
 
+def cascade(at: Applying, gone: set[str]) -> int:
+    """What was made from these alone goes too, and what was made from that; how many."""
+    derived = 0
+    while gone:
+        gone = {i for i, p in at.live().items() if _was_made_from(at, p, gone)}
+        for i in gone:
+            at.remove(i, "deleted", cascade=True)
+        derived += len(gone)
+    return derived
+
+
 def _was_made_from(at: Applying, memory: Payload, gone: set[str]) -> bool:
     """Whether a memory rests on something that is gone, and on nothing that is there."""
-    sources = memory.get("source_ids", [])
+    sources = [*memory.get("source_ids", []), *memory.get("derived_from", [])]
     return any(s in gone for s in sources) and not any(is_live(at.points.get(s)) for s in sources)
 
 

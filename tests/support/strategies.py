@@ -13,9 +13,9 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from afterturn.schemas.codec import Attributes
-from afterturn.schemas.commands import COMMANDS, Command, Erase, Forget, Remember, TurnCompleted
+from afterturn.schemas.commands import COMMANDS, Command, Erase, Forget, Remember, Revise, TurnCompleted
 from afterturn.schemas.events import EVENTS, MemoryEvent
-from afterturn.schemas.parts import Filter, Summary
+from afterturn.schemas.parts import Filter, Set, Summary
 from afterturn.schemas.points import Checkpoint, Memory, Receipt, StoredPoint, TenantState, ThreadState
 from afterturn.schemas.query import Query
 from afterturn.schemas.scope import Scope
@@ -237,10 +237,12 @@ _ALIASES: tuple[tuple[Any, Callable[[], SearchStrategy[Any]]], ...] = (
 _OWN: dict[type[BaseModel], dict[str, SearchStrategy[Any]]] = {
     Remember: {"content": contents(blank=False)},
     Summary: {"content": contents(blank=False)},
+    Set: {"status": st.sampled_from((None, "active", "superseded", "merged", "evicted"))},
 }
 _MENDED: dict[type[BaseModel], Callable[[dict[str, Any]], dict[str, Any]]] = {
     Erase: lambda values: {**values, "confirm": values["tenant"]},
     Filter: _mended_filter,
     Forget: _mended_forget,
     Remember: _mended_remember,
+    Revise: lambda values: {**values, "changes": list({each.id: each for each in values["changes"]}.values())},
 }

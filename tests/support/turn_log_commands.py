@@ -180,6 +180,100 @@ def pin(at: Place) -> Body:
     return {"tenant": at.tenant, "ids": _ids(at), **at.rng.choice(({}, {}, {"pinned": True}, {"pinned": False}))}
 
 
+def _rev(at: Place, *, sure: bool = False) -> int:
+    """A version: that of something that stood before, which may have changed since."""
+    made = [r.offset for r in at.log if (b := body_of(r)) is not None and b.get("tenant") == at.tenant]
+    return at.rng.choice(made[-_RECENT:] if made and (sure or at.rng.randrange(4)) else (0, _offset(at)))
+
+
+def _versioned(at: Place, scope: Body | None = None) -> Body:
+    """A memory of the tenant as the record that may have made it left it; mostly one of the scope, where given."""
+    records = [r for r in at.log[-12:] if (b := body_of(r)) is not None and (_recorded(b) or "source" in b)]
+    if scope is not None and at.rng.randrange(12):
+        records = [r for r in records if (body_of(r) or {}).get("scope", {}) == scope]
+    made = [(r, m[1]) for r in records if (m := ids_made_by(r)) is not None and m[0] == at.tenant]
+    if not made or at.rng.randrange(10) == 0:
+        return {"id": _id(at), "rev": _rev(at)}
+    record, ids = at.rng.choice(made)
+    return {"id": at.rng.choice(ids[: max(1, len(ids) - 1)]), "rev": record.offset}
+
+
+def consolidate(at: Place) -> Body:
+    """A summary of what the tenant got lately, some of which may have changed or gone, or be of another scope."""
+    rng = at.rng
+    bodies = [b for b in map(body_of, at.log[-12:]) if b is not None and b.get("tenant") == at.tenant and "scope" in b]
+    scope = rng.choice(bodies)["scope"] if bodies else {}
+    data: Body = {"source_count": 2, "derived_from": [_id(at)] if rng.randrange(4) == 0 else []}
+    data |= rng.choice(({}, {"period": list(_TIMES[:2])}))
+    summary: Body = {
+        "kind": rng.choice(("semantic", "episodic")),
+        "content": rng.choice(_WORDS),
+        "confidence": 1,
+        "importance": rng.choice((0.5, 0.9)),
+        "level": rng.choice((0, 1)),
+        "data": data,
+        "tags": rng.choice(([], ["consolidated"])),
+    }
+    return {
+        "tenant": at.tenant,
+        "scope": scope,
+        "policy": "thread",
+        "group": "g",
+        "sources": [_versioned(at, scope) for _ in range(rng.choice((1, 1, 2, 3)))],
+        "min_sources": rng.choice((1, 1, 2)),
+        "summary": summary,
+        "source_ttl_s": rng.choice((0, 60, 10**9)),
+        "based_on": rng.choice((at.offset, _offset(at))),
+    }
+
+
+def revise(at: Place) -> Body:
+    """Changes of some memories, for all reasons."""
+    rng = at.rng
+    changes: list[Body] = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        fields: Body = {
+            "status": rng.choice(("active", "superseded", "superseded", "merged", "evicted")),
+            "confidence": rng.choice((0, 0.4)),
+            "importance": rng.choice((0, 0.29, 1)),
+            "decay": rng.choice((0, 0.5)),
+            "reinforce_count": rng.choice((0, 3)),
+            "level": rng.choice((0, 2)),
+            "trust": 0.5,
+            "tags": rng.choice(([], ["b"])),
+            "entities": rng.choice(([], [{"span": "Ann", "type": "person"}])),
+            "expires_at": rng.choice(_TIMES),
+        }
+        chosen = {name: v for name, v in fields.items() if rng.randrange(2 if name == "status" else 5) == 0}
+        versioned = _versioned(at) if rng.randrange(2) else {"id": _id(at)}
+        if versioned["id"] not in [change["id"] for change in changes]:
+            changes.append({**versioned, "set": chosen})
+    reasons = (
+        "merged",
+        "reinforced",
+        "contradicted",
+        "generalised",
+        "stale",
+        "stale",
+        "revived",
+        "expired",
+        "corrected",
+    )
+    body: Body = {"tenant": at.tenant, "reason": rng.choice(reasons), "changes": changes}
+    if rng.randrange(4) == 0:
+        body["derived"] = {"source_ids": [_source(at)], "based_on": rng.choice((at.offset, _offset(at)))}
+    return body
+
+
+def review(at: Place) -> Body:
+    """Decisions on candidates, mostly."""
+    candidates = [r for r in at.log if b'"candidate"' in (r.value or b"")]
+    own = [m[1][0] for m in map(ids_made_by, candidates) if m is not None and m[0] == at.tenant]
+    ids = [at.rng.choice(own) if own and at.rng.randrange(5) else _id(at) for _ in range(at.rng.choice((1, 1, 2, 3)))]
+    decision = at.rng.choice(("approve", "approve", "reject"))
+    return {"tenant": at.tenant, "ids": ids, "decision": decision, "reviewer": "r"}
+
+
 def configure(at: Place) -> Body:
     """Some of the settings; the bounds are small, so that they cut."""
     rng = at.rng
@@ -191,7 +285,7 @@ def configure(at: Place) -> Body:
         "ttl_s": rng.choice(({"episodic": 60}, {"semantic": 3_600, "procedural": 0}, {})),
         "recording": rng.choice(({}, {"roles": ["user", "tool"]}, {"max_chars": 500, "long": "cut"})),
         "consolidation": {"after": 3, "nothing": None},
-        "phases": rng.choice(({}, {"recall": "off"}, {"record": "off"}, {"record": "on"})),
+        "phases": rng.choice(({}, {"recall": "off"}, {"record": "off"}, {"record": "on"}, {"consolidate": "off"})),
     }
     chosen = {name: value for name, value in fields.items() if rng.randrange(1 if name == "bounds" else 6) == 0}
     if rng.randrange(5) == 0:
@@ -213,6 +307,9 @@ DRAWN: dict[str, tuple[str, Callable[[Place], Body]]] = {
     "facts": ("memory.remember.v1", remember),
     "forgets": ("memory.forget.v1", forget),
     "pins": ("memory.pin.v1", pin),
+    "consolidations": ("memory.consolidate.v1", consolidate),
+    "revisions": ("memory.revise.v1", revise),
+    "reviews": ("memory.review.v1", review),
     "configures": ("tenant.configure.v1", configure),
     "erases": ("tenant.erase.v1", erase),
     "collects": ("log.collect.v1", collect),

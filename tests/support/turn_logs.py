@@ -127,6 +127,9 @@ class Mix:
     facts: int = 16
     forgets: int = 7
     pins: int = 7
+    consolidations: int = 6
+    revisions: int = 6
+    reviews: int = 4
     configures: int = 4
     erases: int = 1
     collects: int = 3
@@ -137,7 +140,8 @@ class Mix:
 
 ALL = Mix()
 BUSY = Mix(
-    repeated=5, conflicting=1, other=1, poison=0, misrouted=0, facts=32, forgets=13, pins=10, configures=4, erases=2,
+    repeated=5, conflicting=1, other=1, poison=0, misrouted=0, facts=26, forgets=10, pins=8,
+    consolidations=10, revisions=10, reviews=5, configures=4, erases=2,
     collects=4, tenants=(TENANTS[0], LARGE),
 )  # fmt: skip
 """Few turns, and commands that meet each other's memories."""

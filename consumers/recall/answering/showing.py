@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, get_args
@@ -57,12 +57,26 @@ def answer_of(found: Found, query: Query, at: datetime, recipe: Recipe, extras: 
 
 
 def _section(found: Found, query: Query, recipe: Recipe, extras: Extras) -> Section:
+    """The text; a summary yields to what it was made of, as long as that is there and shown."""
     payloads = found.pool.payloads
+    ranked = found.ranked
+    while True:
+        section = _section_of(ranked, payloads, query, recipe, extras)
+        shown = set(section.ids)
+        doubled = {payloads[id_]["summary"] for id_ in shown if "summary" in payloads[id_]} & shown
+        if not doubled:
+            return section
+        ranked = [entry for entry in ranked if entry.candidate.id not in doubled]
+
+
+def _section_of(
+    ranked: Sequence[Entry], payloads: Mapping[str, Payload], query: Query, recipe: Recipe, extras: Extras
+) -> Section:
     if query.format == "timeline":
-        candidates = [entry.candidate for entry in found.ranked]
+        candidates = [entry.candidate for entry in ranked]
         contents = {each.id: payloads[each.id]["content"] for each in candidates}
         return timeline(candidates, contents, query.max_tokens, recipe, note=query.note)
-    entries = found.ranked[: query.limit] if query.format in OF_THE_LIST else found.ranked
+    entries = ranked[: query.limit] if query.format in OF_THE_LIST else ranked
     shown = [_shown(entry, payloads[entry.candidate.id], extras) for entry in entries]
     purpose = Purpose(asked_of(query), query.topic or TOPIC, query.use_when, extras.available, bool(query.seen))
     return written(query.format, shown, purpose, chars_for(query.max_tokens), note=query.note)

@@ -79,8 +79,11 @@ class Pool:
 
 
 def thread_key(payload: Payload) -> str:
-    """A thread's name with its scope, one text; no part of it holds a control character. Empty for no thread."""
-    thread: str = payload.get("thread") or ""
+    """A thread's name with its scope, one text; no part of it holds a control character. Empty for no place in one.
+
+    A summary of a thread belongs to it, and has no place among its messages.
+    """
+    thread: str = payload.get("thread") or "" if "position" in payload else ""
     scope = payload.get("scope")
     if not scope or not thread:
         return thread

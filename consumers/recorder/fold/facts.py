@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from afterturn.consumers.recorder.decoding import Arrival
+from afterturn.consumers.recorder.fold.keys import take_key
 from afterturn.consumers.recorder.fold.receipts import skip
-from afterturn.consumers.recorder.fold.recording import is_short_question, left_out, recorded, supersede
+from afterturn.consumers.recorder.fold.recording import is_short_question, left_out, recorded
 from afterturn.consumers.recorder.fold.tenants import expiry, tenant_of
 from afterturn.consumers.recorder.fold.view import View
 from afterturn.schemas.commands import Remember
-from afterturn.schemas.ids import key_id
-from afterturn.schemas.points import KeyState, Memory, Outcome, TenantState, evict_key
+from afterturn.schemas.points import Memory, Outcome, TenantState, evict_key
 from afterturn.schemas.settings import FoldSettings
 
 
@@ -19,8 +19,10 @@ def fold_remember(view: View, arrival: Arrival, fact: Remember, fold: FoldSettin
     reason = _left_out(view, fact, tenant)
     if reason is not None:
         return skip(view, arrival, reason)
-    replaced = _take_key(view, arrival, fact)
-    view.put(arrival.receipt, _memory(arrival, fact, tenant, fold))
+    memory = _memory(arrival, fact, tenant, fold)
+    # A candidate takes no key yet.
+    replaced = 0 if fact.mode == "candidate" else take_key(view, arrival, memory, arrival.receipt, fact.version)
+    view.put(arrival.receipt, memory)
     counts = {"added": 1, "superseded": replaced, "parts": 0}
     return recorded(view, arrival, tenant, fold, counts, episodes=fact.kind == "episodic")
 
@@ -34,25 +36,6 @@ def _left_out(view: View, fact: Remember, tenant: TenantState) -> str | None:
     if reason is not None or known is None or known.version is None or fact.version is None:
         return reason
     return "stale" if fact.version < known.version else None
-
-
-def _take_key(view: View, arrival: Arrival, fact: Remember) -> int:
-    """Let the key stand for this fact from now on; how many memories that supersedes. A candidate takes no key yet."""
-    if fact.key is None or fact.mode == "candidate":
-        return 0
-    known = view.key(fact.tenant, fact.scope, fact.key)
-    state = KeyState(
-        partition=arrival.record.partition,
-        born=known.born if known else arrival.rev,
-        rev=arrival.rev,
-        tenant=fact.tenant,
-        scope=fact.scope,
-        key=fact.key,
-        current=arrival.receipt,
-        version=known.version if known and fact.version is None else fact.version,
-    )
-    view.put(key_id(fact.tenant, fact.scope, fact.key), state)
-    return supersede(view, arrival, [known.current] if known and known.current else [])
 
 
 def _memory(arrival: Arrival, fact: Remember, tenant: TenantState, fold: FoldSettings) -> Memory:

@@ -25,7 +25,7 @@ def fold_forget(view: View, arrival: Arrival, command: Forget) -> Outcome:
         return skip(view, arrival, "unconfirmed")
     for id_, memory in named.items():
         view.put(id_, tombstone(memory, arrival.rev, "deleted"))
-    derived = _cascade(view, arrival, ids.keys())
+    derived = cascade(view, arrival, ids.keys())
     if named or derived:
         tenant = without(tenant, [*named.values(), *derived])
         view.put(tenant_id(command.tenant), tenant.model_copy(update={"rev": arrival.rev}))
@@ -38,7 +38,7 @@ def unconfirmed(command: Forget, removed: int, tenant: TenantState) -> bool:
     return not command.confirm and removed * 2 > tenant.live
 
 
-def _cascade(view: View, arrival: Arrival, removed: AbstractSet[str]) -> list[Memory]:
+def cascade(view: View, arrival: Arrival, removed: AbstractSet[str]) -> list[Memory]:
     """Remove what was made from the removed alone, and what was made from that."""
     gone: list[Memory] = []
     while orphans := view.orphans(arrival.tenant, removed):

@@ -23,7 +23,7 @@ def fold_pin(view: View, arrival: Arrival, command: Pin, fold: FoldSettings) -> 
         memory = view.live(command.tenant, id_)
         if memory is None:
             unknown += 1
-        elif memory.pinned == command.pinned:
+        elif memory.pinned == command.pinned and memory.rev != arrival.rev:  # its own rev: it was interrupted
             continue
         elif command.pinned and pins >= most:
             refused += 1

@@ -11,19 +11,32 @@ from dataclasses import dataclass, field
 
 from afterturn.consumers.recorder.decoding import Arrival, Rejected, command_of
 from afterturn.consumers.recorder.fold.configuring import fold_configure
+from afterturn.consumers.recorder.fold.consolidating import fold_consolidate
 from afterturn.consumers.recorder.fold.facts import fold_remember
 from afterturn.consumers.recorder.fold.forgetting import fold_forget
 from afterturn.consumers.recorder.fold.pinning import fold_pin
 from afterturn.consumers.recorder.fold.receipts import leave_receipt, skip, skipped
+from afterturn.consumers.recorder.fold.reviewing import fold_review
+from afterturn.consumers.recorder.fold.revising import fold_revise
 from afterturn.consumers.recorder.fold.sweeps import Sweep, Swept, begin, fold_given_up, fold_swept, selects
 from afterturn.consumers.recorder.fold.turns import fold_turn
 from afterturn.consumers.recorder.fold.view import Snapshot, View
-from afterturn.schemas.commands import Collect, Configure, Erase, Forget, Pin, Remember, TurnCompleted
+from afterturn.schemas.commands import (
+    Command,
+    Configure,
+    Consolidate,
+    Forget,
+    Pin,
+    Remember,
+    Review,
+    Revise,
+    TurnCompleted,
+)
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.points import Memory, Outcome, Receipt, StoredPoint
 from afterturn.schemas.settings import FoldSettings
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """Grows with every change of what a log folds to; a checkpoint of a newer plan stops an older recorder."""
 AT_RUN_TIME = ContractError("refused", "", "made a dead letter at run time")
 
@@ -131,8 +144,14 @@ def _applied(view: View, arrival: Arrival, fold: FoldSettings) -> Outcome:
             return fold_pin(view, arrival, command, fold)
         case Configure() as command:
             return fold_configure(view, arrival, command)
+        case Revise() as command:
+            return fold_revise(view, arrival, command)
+        case Review() as command:
+            return fold_review(view, arrival, command)
+        case Consolidate() as command:
+            return fold_consolidate(view, arrival, command, fold)
         case _:
-            raise TypeError("all other commands select, or are unsupported")
+            raise TypeError("all other commands select")
 
 
 def _overtaken(view: View, arrival: Arrival) -> str | None:
@@ -140,17 +159,25 @@ def _overtaken(view: View, arrival: Arrival) -> str | None:
 
     Derived commands rest on their sources, a replayed dead letter on where it stood first.
     """
-    derived = arrival.command.derived if isinstance(arrival.command, Remember) else None
+    based_on, sources = _rests_on(arrival.command)
     # Who derives may have read what the erasure has left; who stood somewhere first stood where nothing else did.
-    since = derived.based_on + 1 if derived else arrival.original_rev
+    since = arrival.original_rev if based_on is None else based_on + 1
     if since is None:
         return None
     tenant = view.tenant(arrival.tenant)
     if tenant is not None and tenant.erased_at is not None and tenant.erased_at >= since:
         return "erased"
-    if derived and any(view.live(arrival.tenant, source) is None for source in derived.source_ids):
+    if any(view.live(arrival.tenant, source) is None for source in sources):
         return "stale"
     return None
+
+
+def _rests_on(command: Command) -> tuple[int | None, Sequence[str]]:
+    """The highest rev a derived command was based on, and what it must still find; a consolidation looks by itself."""
+    if isinstance(command, Consolidate):
+        return command.based_on, ()
+    derived = command.derived if isinstance(command, Remember | Revise) else None
+    return (derived.based_on, derived.source_ids) if derived else (None, ())
 
 
 def _report(points: Mapping[str, StoredPoint], item: Arrival | Rejected) -> Decision:
@@ -209,7 +236,4 @@ def _unsupported(arrival: Arrival) -> ContractError | None:
             return ContractError("unsupported", "collection", "this version keeps no typed collections")
         if command.mode == "ask":
             return ContractError("unsupported", "mode", "this version asks nobody; use candidate")
-        return None
-    if isinstance(command, TurnCompleted | Forget | Pin | Configure | Erase | Collect):
-        return None
-    return ContractError("unsupported", "ce_type", "this version does not apply commands of this type")
+    return None

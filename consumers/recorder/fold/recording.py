@@ -31,7 +31,7 @@ def supersede(view: View, arrival: Arrival, ids: Iterable[str]) -> int:
     count = 0
     for id_ in ids:
         memory = view.live(arrival.tenant, id_)
-        if memory is not None and memory.status != "superseded":
+        if memory is not None and (memory.status != "superseded" or memory.summary is not None):
             view.put(id_, superseded(memory, arrival.rev))
             count += 1
     return count
@@ -41,12 +41,21 @@ def recorded(
     view: View, arrival: Arrival, tenant: TenantState, fold: FoldSettings, counts: dict[str, int], episodes: int
 ) -> Outcome:
     """Count what was added, of it so many ``episodes``; apply the bound, and keep the outcome at ordinal 0."""
-    added = counts["added"]
+    evicted = grow(view, arrival, tenant, fold, counts["added"], episodes)
+    return keep_outcome(view, arrival, Outcome(event=RECORDED, counts={**counts, "evicted": evicted}))
+
+
+def grow(view: View, arrival: Arrival, tenant: TenantState, fold: FoldSettings, added: int, episodes: int) -> int:
+    """Count so many memories as added, of them so many episodes, and apply the bound; how many had to leave."""
     grown = {"live": tenant.live + added, "episodes": tenant.episodes + episodes, "number": tenant.number + added}
     tenant = tenant.model_copy(update={**grown, "rev": arrival.rev})
     tenant, evicted = apply_bound(view, tenant, bounds_of(tenant, fold), arrival.rev)
     view.put(tenant_id(arrival.tenant), tenant)
-    outcome = Outcome(event=RECORDED, counts={**counts, "evicted": evicted})
+    return evicted
+
+
+def keep_outcome(view: View, arrival: Arrival, outcome: Outcome) -> Outcome:
+    """Keep a command's outcome in the memory it left at ordinal 0; returns it."""
     first = view.memory(arrival.receipt)
     assert first is not None, "ordinal 0 was put before"
     view.put(arrival.receipt, first.model_copy(update={"outcome": outcome, "digest": arrival.digest}))

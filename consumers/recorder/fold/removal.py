@@ -70,7 +70,13 @@ def erased(point: StoredPoint, rev: int) -> StoredPoint:
 def superseded(memory: Memory, rev: int) -> Memory:
     """A memory that something newer has taken the place of: kept, no longer recalled, and the first to leave."""
     key = None if memory.evict_key is None else evict_key(0.0, memory.evict_key & _NUMBER, superseded=True)
-    return memory.model_copy(update={"status": "superseded", "evict_key": key, "rev": rev})
+    return memory.model_copy(update={"status": "superseded", "evict_key": key, "rev": rev, "summary": None})
+
+
+def active(memory: Memory, rev: int) -> Memory:
+    """A memory that is in use (again), in the order its importance gives it."""
+    key = None if memory.evict_key is None else evict_key(memory.importance or 0.0, memory.evict_key & _NUMBER)
+    return memory.model_copy(update={"status": "active", "evict_key": key, "rev": rev})
 
 
 def as_it_was(point: Memory) -> Memory:

@@ -45,8 +45,11 @@ def less(tenant: TenantState, *, live: int, pinned: int, episodes: int) -> Tenan
 def expiry(tenant: TenantState, kind: Kind, at: datetime) -> datetime | None:
     """When a memory recorded at this time expires by its tenant's settings; never where no calendar has that day."""
     seconds = (tenant.settings.ttl_s or {}).get(kind)
-    if seconds is None:
-        return None
+    return None if seconds is None else after(at, seconds)
+
+
+def after(at: datetime, seconds: int) -> datetime | None:
+    """So many seconds later; None where no calendar has that day."""
     try:
         return at + timedelta(seconds=seconds)
     except OverflowError:

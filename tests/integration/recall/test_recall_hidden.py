@@ -47,3 +47,29 @@ async def test_one_entity_stays_one_whatever_its_capitals(bench: Bench, tenant: 
         assert sorted(texts(answer)) == sorted(each.text for each in said)
         assert answer.degraded == ()
         assert question is None or answer.text.count("(istanbul)") == 2
+
+
+@pytest.mark.parametrize("format_", ["timeline", "lines", "tagged"])
+async def test_a_summary_is_shown_only_where_nothing_of_what_it_was_made_of_is(
+    bench: Bench, tenant: str, format_: str
+) -> None:
+    """Its sources are recalled until they expire; no text says a thing twice."""
+    (token,) = await bench.remembering.remember(tenant, [told := Said("Ann keeps bees at three places.")])
+    gone: dict[str, Any] = {"status": "superseded", "summary": token.receipt}
+    sources = [Said(f"Ann keeps bees at place {n}.", fields=gone) for n in range(3)]
+    made = await bench.remembering.remember(tenant, sources)
+    answer = await bench.ask(tenant, "Where does Ann keep bees?", format=format_)
+    assert all(each.text in answer.text for each in sources)
+    assert told.text not in answer.text
+    assert told.text in texts(answer)
+    alone = await bench.ask(tenant, "Where does Ann keep bees?", format=format_, seen=[each.receipt for each in made])
+    assert told.text in alone.text
+
+
+async def test_what_a_summary_has_taken_the_place_of_expires(bench: Bench, tenant: str) -> None:
+    (token,) = await bench.remembering.remember(tenant, [told := Said("Cy reads three books.")])
+    over: dict[str, Any] = {"status": "superseded", "summary": token.receipt, "expires_at": NOW - timedelta(days=1)}
+    await bench.remembering.remember(tenant, [Said(f"Cy reads book {n}.", fields=over) for n in range(3)])
+    answer = await bench.ask(tenant, "What does Cy read?")
+    assert texts(answer) == [told.text]
+    assert told.text in answer.text

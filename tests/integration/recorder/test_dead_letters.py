@@ -20,8 +20,9 @@ from support.kafka import KafkaBroker
 from support.recording import Recording, recording
 
 from afterturn.schemas.codec import Attributes
-from afterturn.schemas.commands import Erase, Review
+from afterturn.schemas.commands import Erase, Remember
 from afterturn.schemas.events import Skipped
+from afterturn.schemas.parts import Source
 from afterturn.streams.kafka import OutRecord, Position, Producer
 from afterturn.streams.partitioner import partition_for
 
@@ -152,9 +153,8 @@ async def test_a_replay_is_applied_where_it_belongs_and_a_second_one_is_a_duplic
 async def test_what_this_version_does_not_apply_is_dead_again_and_its_own_replay_takes_its_place(
     letters: Letters,
 ) -> None:
-    ids = ("1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",)
-    review = Review(tenant=letters.tenant, ids=ids, decision="approve", reviewer="r")
-    await letters.it.publisher.publish_command(review)
+    asks = Remember(tenant=letters.tenant, content="c", mode="ask", source=Source(type="user", id="1"))
+    await letters.it.publisher.publish_command(asks)
     await letters.it.consumed(1)
     (first,) = await letters.listed()
     await letters.run("replay", first["id"])

@@ -16,7 +16,7 @@ from support.kafka import KafkaBroker
 from support.recording import ANYONE, Recording, recording
 
 from afterturn.schemas.codec import Attributes
-from afterturn.schemas.commands import Remember, Review
+from afterturn.schemas.commands import Remember
 from afterturn.schemas.errors import ContractError
 from afterturn.schemas.events import Recorded, Skipped
 from afterturn.schemas.parts import Source
@@ -160,15 +160,15 @@ async def test_two_megabytes_in_one_message_are_kept_in_parts(it: Recording) -> 
 
 
 async def test_commands_of_later_versions_are_dead_letters_that_can_be_seen(it: Recording) -> None:
-    ids, source = ("1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",), Source(type="user", id="1")
-    await it.publisher.publish_command(Review(tenant=it.tenant, ids=ids, decision="approve", reviewer="r"))
+    source = Source(type="user", id="1")
+    await it.publisher.publish_command(Remember(tenant=it.tenant, content="c", mode="ask", source=source))
     await it.publisher.publish_command(Remember(tenant=it.tenant, content="c", collection="people", source=source))
     await it.consumed(2)
     events = await it.events()
-    assert [e.operation for e in events if isinstance(e, Skipped)] == ["memory.review", "memory.record"]
+    assert [e.operation for e in events if isinstance(e, Skipped)] == ["memory.record", "memory.record"]
     assert {e.reason for e in events if isinstance(e, Skipped)} == {"dead_letter"}
     places = [dict(letter.headers)["afterturn_place"] for letter in await it.dead_letters()]
-    assert places == [b"ce_type", b"collection"]
+    assert places == [b"mode", b"collection"]
 
 
 @pytest.mark.parametrize(

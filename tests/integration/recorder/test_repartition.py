@@ -25,8 +25,9 @@ from afterturn.consumers.repartitioning import NotDrained, Repartitioning, opene
 from afterturn.consumers.store.client import opened
 from afterturn.consumers.store.moving import MovingStore
 from afterturn.consumers.store.settings import StoreSettings
-from afterturn.schemas.commands import Review
+from afterturn.schemas.commands import Remember
 from afterturn.schemas.ids import rev_of
+from afterturn.schemas.parts import Source
 from afterturn.streams import TurnPublisher
 from afterturn.streams.errors import Stop
 from afterturn.streams.kafka import Admin
@@ -118,8 +119,8 @@ async def moving(kafka: KafkaBroker, topic_prefix: str, tmp_path: Path) -> Async
     settings = {"partitions": str(BEFORE), "max_memories": str(BOUND)}
     async with recording(kafka, topic_prefix, tmp_path, **settings) as it:
         await it.publish(*(turn(tenant, number) for number in range(3) for tenant in TENANTS))
-        ids = ("1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",)
-        await it.publisher.publish_command(Review(tenant="dead", ids=ids, decision="approve", reviewer="r"))
+        source = Source(type="user", id="1")
+        await it.publisher.publish_command(Remember(tenant="dead", content="c", mode="ask", source=source))
         await it.consumed(3 * len(TENANTS) + 1)
         yield Moving(it, tmp_path)
 
@@ -157,7 +158,7 @@ async def goes_on(moving: Moving) -> None:
 
 async def test_it_refuses_until_all_is_recorded_and_nobody_records(moving: Moving) -> None:
     running = await moving.run("--yes", code=1)
-    assert "has 1 active: end every recorder" in running.stderr
+    assert "has 1 member at work: end it" in running.stderr
     await moving.end_recorder()
     (token,) = await moving.it.publish(turn(TENANTS[0], 3))
     late = await moving.run("--dry-run", code=1)

@@ -152,8 +152,8 @@ def test_threads_of_one_name_differ_by_scope() -> None:
         *({"thread": "t", "scope": {d: "x"}} for d in ("user", "agent")),
         {"scope": {"user": "x"}},
     ]
-    assert len({thread_key(payload) for payload in payloads}) == len(payloads)
-    assert thread_key(payloads[-1]) == ""
+    assert len({thread_key(payload | {"position": 0}) for payload in payloads}) == len(payloads)
+    assert thread_key(payloads[-1]) == thread_key(payloads[0]) == "", "what has no place in a thread has no neighbours"
 
 
 def test_a_pool_knows_hits_of_both_arms_once() -> None:

@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.fold_checks import event_fields
 from support.memory_store import MemoryStore, now
-from support.turn_logs import LONG, PARTITION, SETTINGS, TENANTS, TEXTS, Mix, draw_log, record, turn
+from support.turn_logs import LARGE, LONG, PARTITION, SETTINGS, TENANTS, TEXTS, Mix, draw_log, record, turn
 from support.whole_log import fold_log
 
 from afterturn.consumers.recorder.cutting import BatchLimits, chunks, cut, fits
 from afterturn.consumers.recorder.decoding import Arrival, Rejected, decode
 from afterturn.consumers.recorder.fold.plan import Decision, Plan, finish, give_up, plan
+from afterturn.consumers.recorder.fold.sweeps import selects
 from afterturn.consumers.recorder.fold.view import Snapshot
 from afterturn.consumers.recorder.reading import before_interruption, read
 from afterturn.consumers.recorder.sweeping import Unconfirmed, sweep
@@ -30,6 +31,9 @@ THOROUGH = settings(
     max_examples=40, deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
 )
 LIMITS = BatchLimits(points=7)
+IN_PIECES = Mix(
+    facts=25, pins=15, revisions=15, reviews=12, consolidations=12, forgets=3, tenants=(TENANTS[0], LARGE, LARGE)
+)
 Batch = Sequence[Arrival | Rejected]
 
 
@@ -67,9 +71,9 @@ class Lane:
         except Unconfirmed:
             return give_up(planned.sweep, snapshot)
 
-    def parts(self, batch: Batch, planned: Plan) -> list[Sequence[PointWrite]]:
+    def parts(self, batch: Batch, planned: Plan, limits: BatchLimits = LIMITS) -> list[Sequence[PointWrite]]:
         receipt = batch[0].receipt if isinstance(batch[0], Arrival) else ""
-        return chunks([PointWrite(i, p) for i, p in planned.points.items()], receipt, SETTINGS, LIMITS)
+        return chunks([PointWrite(i, p) for i, p in planned.points.items()], receipt, SETTINGS, limits)
 
     def apply(self, batch: Batch) -> None:
         planned = self.planned(batch)
@@ -146,6 +150,24 @@ def test_an_interrupted_large_command_ends_as_if_it_had_not_been(rng: Random, be
             landed = [write for write in part if rng.randrange(4)]
             now(lane.store.write(landed, previous=lane.at, next_=large.rev + 1, checkpoint=None))
     for item in items[before:]:
+        lane.apply([item])
+    assert lane.store.content == whole.points
+    assert told(lane.decisions) == told(whole.decisions)
+
+
+@given(RANDOMS)
+@THOROUGH
+def test_any_command_interrupted_between_its_pieces_ends_as_if_it_had_not_been(rng: Random) -> None:
+    """Pins, revisions, reviews and consolidations too: what was changed in part is changed to the same again."""
+    items = decoded(draw_log(rng, 30, IN_PIECES))
+    whole = fold_log(items, SETTINGS)
+    lane = Lane(items[0].rev)
+    for item in items:
+        planned = lane.planned([item]) if not (isinstance(item, Arrival) and selects(item.command)) else Plan()
+        *first, _ = lane.parts([item], planned, BatchLimits(points=1))
+        for part in first:
+            if rng.randrange(3):
+                now(lane.store.write(part, previous=lane.at, next_=item.rev + 1, checkpoint=None))
         lane.apply([item])
     assert lane.store.content == whole.points
     assert told(lane.decisions) == told(whole.decisions)
