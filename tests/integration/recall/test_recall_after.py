@@ -9,6 +9,7 @@ from support.recall_bench import NOW, Bench, texts
 from support.remembered import Said
 
 from afterturn.consumers.recall.answering.arrivals import tenant_partition
+from afterturn.consumers.recall.answering.engine import SERVED
 from afterturn.consumers.recall.settings import RecallSettings
 from afterturn.consumers.store.points import PointWrite
 from afterturn.schemas.errors import ContractError
@@ -127,7 +128,7 @@ async def test_authors_of_the_awaited_turn_are_known_at_once(bench: Bench, tenan
     answer = await bench.recall.answer(tenant, query, NOW)
     assert answer.memories[0].author == "Ben"
     assert answer.memories[0].parts is not None
-    assert answer.memories[0].parts.author == 0.5
+    assert answer.memories[0].parts.author == SERVED.author
 
 
 async def test_a_turn_published_again_has_not_arrived_before_its_place_on_the_log(bench: Bench, tenant: str) -> None:

@@ -112,12 +112,12 @@ def test_every_index_serves_a_condition() -> None:
     assert set(schema.indexes()) == asked
 
 
-def test_a_search_always_names_the_tenant_and_an_active_memory() -> None:
+def test_a_search_always_names_the_tenant_and_memories_in_use_or_summarised() -> None:
     conditions = filters.searched(Search(tenant="t"))
     assert conditions == [
         {"key": "tenant", "match": {"value": "t"}},
         {"key": "point", "match": {"value": "memory"}},
-        {"key": "status", "match": {"value": "active"}},
+        {"should": [{"key": "status", "match": {"value": "active"}}, {"must_not": [{"is_empty": {"key": "summary"}}]}]},
     ]
 
 

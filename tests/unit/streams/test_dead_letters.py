@@ -35,7 +35,7 @@ NAMES = st.sampled_from((
 ))  # fmt: skip
 HEADERS = st.lists(st.tuples(NAMES, SOME), max_size=8).map(tuple)
 GOOD = tuple(headers())
-REVIEW = {"tenant": "t", "ids": ["1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"], "decision": "approve", "reviewer": "r"}
+ASK = {"tenant": "t", "content": "c", "mode": "ask", "source": {"type": "user", "id": "1"}}
 
 
 def body(**fields: Any) -> bytes:
@@ -86,7 +86,7 @@ def test_whatever_the_record_was_its_letter_gives_it_back(
 def test_a_replay_is_the_same_bytes_under_the_same_key_and_says_where_they_stood(
     value: bytes, attributes: Headers, key: bytes, epoch: int, offset: int
 ) -> None:
-    found = buried(on_log(value, attributes, key, offset), ContractError("unsupported", "ce_type", "not applied"))
+    found = buried(on_log(value, attributes, key, offset), ContractError("unsupported", "mode", "not applied"))
     letter = letter_of(found)
     replay = core.replay_of(letter, core.own_record(letter, found.value), rev_of(epoch, offset), "log.turns", 5)
     assert (replay.topic, replay.key, replay.value, replay.partition) == ("log.turns", key, value, 5)
@@ -96,13 +96,13 @@ def test_a_replay_is_the_same_bytes_under_the_same_key_and_says_where_they_stood
 
 
 def test_the_recorder_reads_a_replays_original_rev() -> None:
-    found = buried(on_log(orjson.dumps(REVIEW), tuple(headers("memory.review.v1"))))
+    found = buried(on_log(orjson.dumps(ASK), tuple(headers("memory.remember.v1"))))
     letter = letter_of(found)
     replay = core.replay_of(letter, core.own_record(letter, found.value), rev_of(3, 7), TOPICS.turns, 0)
     assert attributes_of(replay.headers).original_rev == rev_of(3, 7)
     arrival = decode(as_read(replay, 50), FOLD)
     assert not isinstance(arrival, Rejected)
-    assert arrival.original_rev == decode(on_log(orjson.dumps(REVIEW), tuple(headers("memory.review.v1"))), FOLD).rev
+    assert arrival.original_rev == decode(on_log(orjson.dumps(ASK), tuple(headers("memory.remember.v1"))), FOLD).rev
 
 
 DEAD: dict[str, tuple[Record, bool]] = {
@@ -111,7 +111,7 @@ DEAD: dict[str, tuple[Record, bool]] = {
     "unknown type": (on_log(body(), tuple(headers("turn.imagined.v1"))), False),
     "misrouted": (on_log(body(tenant="other")), False),
     "too large": (on_log(body(messages=[{"role": "user", "content": "x" * 2_000_001}])), False),
-    "not applied": (on_log(orjson.dumps(REVIEW), tuple(headers("memory.review.v1"))), True),
+    "not applied": (on_log(orjson.dumps(ASK), tuple(headers("memory.remember.v1"))), True),
     "mode ask": (
         on_log(
             orjson.dumps({"tenant": "t", "content": "c", "mode": "ask", "source": {"type": "user", "id": "1"}}),
@@ -150,7 +150,7 @@ def test_no_number_of_replays_gets_past_an_erasure() -> None:
 
 
 def test_a_replay_that_died_takes_the_place_of_its_own_receipt() -> None:
-    record = replay_record(on_log(orjson.dumps(REVIEW), tuple(headers("memory.review.v1"))), 100)
+    record = replay_record(on_log(orjson.dumps(ASK), tuple(headers("memory.remember.v1"))), 100)
     receipts = plan(Snapshot(), [decode(record, FOLD)], FOLD).points.values()
     assert [p.born for p in receipts if isinstance(p, Receipt)] == [rev_of(3, 100)]
     assert attributes_of(replay_record(record, 200).headers).original_rev == rev_of(3, 100)
@@ -233,7 +233,7 @@ def test_a_rev_before_an_offset_is_below_all_that_stands_from_there_on(epoch: in
         (on_log(body(), key=None), "its key is not its tenant"),
         (on_log(orjson.dumps({"partition": 0, "below": 0}), tuple(headers("log.collect.v1")), None), "collection"),
         (on_log(body()), None),
-        (on_log(orjson.dumps(REVIEW), tuple(headers("memory.review.v1"))), None),
+        (on_log(orjson.dumps(ASK), tuple(headers("memory.remember.v1"))), None),
     ],
 )
 def test_what_would_be_dead_again_is_told_before(record: Record, why: str | None) -> None:

@@ -270,7 +270,6 @@ def test_collecting_deletes_what_the_log_cannot_ask_for() -> None:
 @pytest.mark.parametrize("odd", [
     fact(10, collection="people"),
     fact(10, mode="ask"),
-    command(10, "memory.review", ids=[fact_id(1)], decision="approve", reviewer="r"),
 ])  # fmt: skip
 def test_what_is_unsupported_dies_and_only_its_replay_lives(odd: Record) -> None:
     replay = fact(10, original=10)
