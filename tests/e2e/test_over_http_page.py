@@ -20,7 +20,7 @@ OVER_HTTP, ACCESS = ROOT / "docs" / "over-http.md", ROOT / "docs" / "access.md"
 
 def test_over_http(stack: Addresses, tmp_path: Path) -> None:
     reader = Reader(OVER_HTTP, stack, tmp_path)
-    writing, browsing, conversation, following, removing = reader.blocks("sh", "curl")
+    writing, browsing, reviewing, conversation, following, removing = reader.blocks("sh", "curl")
     written = reader.answers(writing)
     assert [(answer["status"], answer["event"]) for answer in written] == [("visible", "memory.recorded")] * 2
     by_tag, recorded, stats, tenants = reader.answers(browsing)
@@ -28,16 +28,19 @@ def test_over_http(stack: Addresses, tmp_path: Path) -> None:
     assert [memory["id"] for memory in recorded["memories"]] == [written[1]["id"]]
     assert stats["memories"] == 2
     assert "lin" in {row["tenant"] for row in tenants["tenants"]}
+    (reviewed,) = reader.answers(reviewing)
+    assert (reviewed["event"], reviewed["counts"]["activated"]) == ("memory.reviewed", 1)
     _, thread = reader.answers(conversation)
     assert [message["text"] for message in thread["messages"]] == ["The keys are with Rui."]
     assert reader.shell(following).startswith("retry: ")
     would, forgot, configured, erased = reader.answers(removing)
-    assert (would["would_forget"], would["of"]) == (1, 3)
-    assert (forgot["counts"]["forgotten"], configured["status"], erased["counts"]["erased"]) == (1, "visible", 2)
+    assert (would["would_forget"], would["of"]) == (1, 4)
+    assert (forgot["counts"]["forgotten"], configured["status"], erased["counts"]["erased"]) == (1, "visible", 3)
 
 
 def test_every_route_has_its_line() -> None:
     text = OVER_HTTP.read_text().replace("/pin`, `/unpin`", "/pin`, `/v1/memories/{id}/unpin`")
+    text = text.replace("/approve`, `/reject`", "/approve`, `/v1/memories/{id}/reject`")
     for _, path, _ in ROUTES:
         assert f"{path.replace(':path', '')}`" in text, path
 

@@ -7,7 +7,7 @@ from functools import partial
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from afterturn.consumers.recall.web import browsing, callers, recalling, removing, streaming, writing
+from afterturn.consumers.recall.web import browsing, callers, recalling, removing, reviewing, streaming, writing
 from afterturn.consumers.recall.web.answers import NotReady, add_error_handlers
 from afterturn.consumers.recall.web.desk import Desk
 from afterturn.consumers.recall.web.documenting import document
@@ -17,7 +17,15 @@ from afterturn.consumers.serving import health_routes
 
 __all__ = ("Desk", "NotReady", "TurnOverHttp", "create_app")
 
-ROUTES = (*recalling.ROUTES, *writing.ROUTES, *removing.ROUTES, *browsing.ROUTES, *streaming.ROUTES, *callers.ROUTES)
+ROUTES = (
+    *recalling.ROUTES,
+    *writing.ROUTES,
+    *removing.ROUTES,
+    *reviewing.ROUTES,
+    *browsing.ROUTES,
+    *streaming.ROUTES,
+    *callers.ROUTES,
+)
 """Method, path and what answers it."""
 
 

@@ -21,6 +21,7 @@ _MEANS = {
     "401": "No credential, or one that isn't known or has expired",
     "403": "The credential doesn't give this right, tenant or scope",
     "404": "There is no such thing, or it is not the caller's",
+    "409": "It is there, and not in the state this is for",
     "408": "The body did not come in time",
     "413": "The body is too large",
     "415": "The body is compressed, or no JSON",

@@ -140,6 +140,29 @@ OPERATIONS = (
     ),
     Operation(
         method="post",
+        path="/v1/memories/{id}/approve",
+        right="review",
+        summary="Approve a candidate",
+        description=(
+            "It comes into use; under a key it takes the last one's place, unless that says the same. Candidates are "
+            f"listed by `GET /v1/memories?status=candidate`. {_UNSURE}"
+        ),
+        answers=_ACCEPTED,
+        parameters=(*_WRITE, _ID, *SCOPE),
+        also=("404", "409"),
+    ),
+    Operation(
+        method="post",
+        path="/v1/memories/{id}/reject",
+        right="review",
+        summary="Reject a candidate",
+        description=f"It goes, and what was made from it alone. {_UNSURE}",
+        answers=_ACCEPTED,
+        parameters=(*_WRITE, _ID, *SCOPE),
+        also=("404", "409"),
+    ),
+    Operation(
+        method="post",
         path="/v1/forget",
         right="write",
         summary="Forget memories by id or by a filter",

@@ -164,6 +164,29 @@ async def test_forgetting_and_pinning(caller: Calling) -> None:
     assert await texts(ada) == []
 
 
+async def test_rows_18_to_20_candidates_are_reviewed_within_what_the_reviewer_sees(caller: Calling) -> None:
+    """Approved, superseding, found to be said already, rejected; 404 for what is not there, 409 for no candidate."""
+    ada = caller(rights=("read", "write", "review"))
+    known = await ada.remember("Tea", key="drink")
+    ids = [await ada.remember(each, mode="candidate", key="drink") for each in ("Tea", "Coffee")]
+    ids += [await ada.remember(each, mode="candidate", scope={"user": "ada"}) for each in ("Cake", "Pie")]
+    listed = (await ada.get("/v1/memories", status="candidate")).json()
+    assert {each["id"] for each in listed["memories"]} == set(ids)
+    ben = caller(rights=("read", "write", "review"), scope={"user": "ben"})
+    assert problem(await ben.post(f"/v1/memories/{ids[2]}/approve"), 404)
+    assert "review" in problem(await caller().post(f"/v1/memories/{ids[2]}/approve"), 403)["problem"]
+    assert problem(await ada.post(f"/v1/memories/{uuid4()}/reject"), 404)
+    assert problem(await ada.post(f"/v1/memories/{known}/reject"), 409)
+    ends = [(await ada.write(f"/v1/memories/{id_}/{decision}"))["counts"] for id_, decision in zip(
+        ids, ("approve", "approve", "approve", "reject"), strict=True
+    )]  # fmt: skip
+    assert [next(name for name, count in end.items() if count) for end in ends] == [
+        "deduped", "superseded", "activated", "rejected",
+    ]  # fmt: skip
+    assert sorted(await texts(ada, "tea coffee cake pie")) == ["Cake", "Coffee"]
+    assert problem(await ada.post(f"/v1/memories/{ids[3]}/approve"), 404)
+
+
 async def test_erasing_takes_its_own_right_and_the_tenants_name(caller: Calling, tenant: str) -> None:
     """I-19, I-82: what goes is this tenant's alone."""
     ada, other = caller(), caller(tenants=(f"{tenant}-b",))
