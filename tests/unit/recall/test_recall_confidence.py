@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recall_values import LAW
 
-from afterturn.consumers.recall.ranking.confidence import Belief, belief_of, effective, effective_of
+from afterturn.consumers.recall.ranking.confidence import belief_of, effective_of
+from afterturn.schemas.belief import Belief, effective
 
 AT = datetime(2026, 4, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
