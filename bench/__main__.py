@@ -17,7 +17,21 @@ from support.kafka import KafkaBroker, start_session_kafka
 from support.store import start_store
 
 from afterturn.consumers.text.registry import open_embedder
-from bench import batching, crowd, events, evicting, fresh, growth, memory, pictures, recall, recorder, scaling, states
+from bench import (
+    batching,
+    crowd,
+    events,
+    evicting,
+    extracting,
+    fresh,
+    growth,
+    memory,
+    pictures,
+    recall,
+    recorder,
+    scaling,
+    states,
+)
 from bench.figures import Figure, keep, show
 
 PARTS = (
@@ -32,6 +46,7 @@ PARTS = (
     "recall",
     "crowd",
     "growth",
+    "extracting",
 )
 _say = Console(stderr=True)
 
@@ -76,6 +91,8 @@ async def _part(name: str, kafka: KafkaBroker, folder: Path, chosen: argparse.Na
         return await growth.measure(kafka, folder, (1, 100) if quick else (1, 100, 10_000), say)
     if name == "recall":
         return await recall.against_raw(kafka, folder, (1_000,) if quick else (1_000, 10_000, 50_000), say)
+    if name == "extracting":
+        return extracting.measure(5_000, 1 if quick else 5, say)
     with start_store(folder / "store") as store:
         if name == "crowd":
             return await crowd.measure(kafka, store, folder, 5.0 if quick else 20.0, say)

@@ -5,14 +5,20 @@ Texts of the provider's errors stay out of ours: they may quote the input or the
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from afterturn.consumers.text.errors import EmbedderAway, EmbedderUnusable
+from afterturn.consumers.text.errors import EmbedderAway, EmbedderUnusable, ModelAway, ModelUnusable
 from afterturn.schemas.budget import tokens_of
 from afterturn.schemas.types import clean_text
 
@@ -26,7 +32,50 @@ _LATER = frozenset({408, 409, 425, 429})
 
 
 class RefusedInput(Exception):  # noqa: N818 - an answer to the input, which the caller narrows down
-    """The endpoint refuses what it was given, or one text of it."""
+    """The endpoint refuses what it was given, or one text of it; ``field`` is the request's, where it names one."""
+
+    def __init__(self, field: str | None = None) -> None:
+        super().__init__()
+        self.field = field
+
+
+class Faults(NamedTuple):
+    """The errors a client raises, by what it is used for."""
+
+    away: type[EmbedderAway | ModelAway]
+    unusable: type[EmbedderUnusable | ModelUnusable]
+
+
+EMBEDDING = Faults(EmbedderAway, EmbedderUnusable)
+CHAT = Faults(ModelAway, ModelUnusable)
+
+
+class Reply(NamedTuple):
+    """A chat's answer, and the tokens read and written (estimated where the endpoint doesn't say)."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+class _Said(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Said
+
+
+class _Count(BaseModel):
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+
+
+class _Completion(BaseModel):
+    """What is read of a chat's answer."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    usage: object = None
 
 
 class OpenAISettings(BaseSettings):
@@ -44,11 +93,13 @@ class OpenAISettings(BaseSettings):
 class OpenAIClient:
     """Requests for one model. Nothing is repeated here: the caller keeps polling while it waits."""
 
-    def __init__(self, model: str, settings: OpenAISettings) -> None:
-        """Raises `EmbedderUnusable` without the package, or without a key for the public endpoint."""
+    def __init__(self, model: str, settings: OpenAISettings, faults: Faults = EMBEDDING) -> None:
+        """Raises ``faults.unusable`` without the package, or without a key for the public endpoint."""
         self.model = model
         self.who = f"{KIND}:{model} at {_host(settings.base_url)}"
-        self._client = _connect(self.who, settings)
+        self._faults = faults
+        self._timeout_s = settings.timeout_s
+        self._client = _connect(self.who, settings, faults)
 
     async def embeddings(self, texts: list[str]) -> tuple[list[list[float]], int]:
         """The vectors of ``texts``, unchecked, and the tokens read (estimated where the endpoint doesn't say).
@@ -65,10 +116,31 @@ class OpenAIClient:
                 model=self.model, input=[clean_text(text) for text in texts], encoding_format="float"
             )
         except APIError as error:
-            raise _translated(error, self.who) from None
+            raise _translated(error, self.who, self._faults) from None
         except JSONDecodeError:
             raise EmbedderAway(self.who, "answers with something that is no JSON") from None
         return _vectors(answer, len(texts), self.who), _tokens(answer, texts)
+
+    async def chat(self, messages: Sequence[Mapping[str, str]], options: Mapping[str, object]) -> Reply:
+        """The first answer to ``messages``; ``options`` are the request's other fields.
+
+        Raises:
+            RefusedInput: it refuses the messages, or one of the options, which it may name.
+            ModelAway: it cannot be reached, is busy, takes longer than it may, or answers with something else.
+            ModelUnusable: it refuses the key or the model.
+        """
+        from openai import APIError
+
+        said = [{**each, "content": clean_text(each["content"])} for each in messages]
+        try:
+            async with asyncio.timeout(self._timeout_s):  # the client's own bounds each read, not the whole
+                body = {"model": self.model, "messages": said, **options}
+                answer = await self._client.post("/chat/completions", body=body, cast_to=str)
+        except TimeoutError:
+            raise ModelAway(self.who, f"gives no whole answer within {self._timeout_s:g} s") from None
+        except APIError as error:
+            raise _translated(error, self.who, self._faults) from None
+        return _reply(answer, self.who, sum(len(each["content"]) for each in said))
 
     async def close(self) -> None:
         """Close its connections."""
@@ -80,27 +152,63 @@ def _host(base_url: str | None) -> str:
     return urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "the public endpoint"
 
 
-def _connect(who: str, settings: OpenAISettings) -> AsyncOpenAI:
+def _connect(who: str, settings: OpenAISettings, faults: Faults) -> AsyncOpenAI:
     try:
         from openai import AsyncOpenAI
     except ImportError as error:
         help_by = "pip install 'afterturn[openai]'"
-        raise EmbedderUnusable(who, "needs the package openai", command_that_helps=help_by) from error
+        raise faults.unusable(who, "needs the package openai", command_that_helps=help_by) from error
     if not settings.base_url and not settings.api_key:
-        raise EmbedderUnusable(who, "needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint of your own")
+        raise faults.unusable(who, "needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint of your own")
+    logging.getLogger("openai").setLevel(logging.INFO)  # below that older releases log whole requests
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
     return AsyncOpenAI(base_url=settings.base_url or None, api_key=key, max_retries=0, timeout=settings.timeout_s)
 
 
-def _translated(error: APIError, who: str) -> Exception:
+def _translated(error: APIError, who: str, faults: Faults) -> Exception:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status < 400:
-        return EmbedderAway(who, f"is away ({type(error).__name__})")
+        return faults.away(who, f"is away ({type(error).__name__})")
     if status in _REFUSED:
-        return RefusedInput()
+        return RefusedInput(_field(error))
     if status in _LATER or status >= 500:
-        return EmbedderAway(who, f"answers {status}")
-    return EmbedderUnusable(who, f"answers {status}: check OPENAI_API_KEY, OPENAI_BASE_URL and the model's name")
+        away = faults.away(who, f"answers {status}")
+        if isinstance(away, ModelAway):
+            away.retry_after_s = _retry_after(error, datetime.now(UTC))
+        return away
+    return faults.unusable(who, f"answers {status}: check OPENAI_API_KEY, OPENAI_BASE_URL and the model's name")
+
+
+def _field(error: APIError) -> str | None:
+    """The refused field of the request, ``response_format`` for one within it."""
+    return error.param.partition(".")[0] if isinstance(error.param, str) and error.param else None
+
+
+def _retry_after(error: APIError, now: datetime) -> float | None:
+    """The seconds an answer asks to wait, in either form HTTP has for it."""
+    said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            at = parsedate_to_datetime(said)
+        except ValueError:
+            return None
+        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _reply(answer: str, who: str, chars_in: int) -> Reply:
+    try:
+        completion = _Completion.model_validate_json(answer)
+    except ValidationError:
+        raise ModelAway(who, "answers with something that is no chat completion") from None
+    text = completion.choices[0].message.content or ""
+    try:
+        count = _Count.model_validate(completion.usage)
+    except ValidationError:
+        return Reply(text, tokens_of(chars_in), tokens_of(len(text)))
+    return Reply(text, count.prompt_tokens, count.completion_tokens)
 
 
 def _tokens(answer: object, texts: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -38,6 +39,13 @@ def split(content: str, max_chars: int) -> list[str]:
     if len(content) <= max_chars:
         return [content] if content.strip() else []
     return list(_parts(content, max_chars))
+
+
+def sentences(content: str) -> list[str]:
+    """The sentences of ``content`` and its lines, each with the white space after it; joined they are ``content``."""
+    ends = [match.end() for match in _SENTENCE.finditer(content) if not joined(content, match.end())]
+    bounds = [0, *(end for end in ends if end < len(content)), len(content)]
+    return [content[start:end] for start, end in itertools.pairwise(bounds) if start < end]
 
 
 def cut(content: str, max_chars: int) -> str:
