@@ -224,6 +224,7 @@ def test_stopping_and_where_data_are_kept_is_said(tmp_path: Path) -> None:
 
 
 def test_following_events_ends_on_ctrl_c(cli: CommandLine) -> None:
+    assert cli.run("publish", "-", "--wait", stdin=turn(f"followed-{uuid4().hex}") + "\n").returncode == 0
     following = cli.start("events", "--follow", "--since", "beginning", "--json")
     assert following.stdout is not None
     assert following.stdout.readline(), "there are events"
