@@ -22,7 +22,7 @@ from afterturn.consumers.recall.browsing import (
     write_cursor,
 )
 from afterturn.consumers.recall.web.answers import Missing, json_answer
-from afterturn.consumers.recall.web.desk import Desk
+from afterturn.consumers.recall.web.desk import Caller, Desk
 from afterturn.consumers.recall.web.parameters import SCOPE, Parameters
 from afterturn.consumers.recall.web.removing import UNKNOWN_MEMORY
 from afterturn.consumers.recall.web.scoping import scope_for
@@ -40,7 +40,7 @@ from afterturn.schemas.browsing import (
 )
 from afterturn.schemas.errors import ContractError, from_pydantic
 from afterturn.schemas.parts import Status
-from afterturn.schemas.points import TenantState
+from afterturn.schemas.points import Memory, TenantState
 from afterturn.schemas.query import Query
 from afterturn.schemas.scope import Scope
 from afterturn.schemas.types import Identifier, is_uuid
@@ -82,15 +82,24 @@ async def memory(desk: Desk, request: Request) -> Response:
     """``GET /v1/memories/{id}``."""
     caller = await desk.admit(request, "read")
     parameters = Parameters(request, SCOPE)
-    scope = await scope_for(desk, caller, parameters.scope(), strict=True)
     id_: str = request.path_params["id"]
+    return json_answer(200, view(id_, await memory_in_sight(desk, caller, parameters.scope(), id_)))
+
+
+async def memory_in_sight(desk: Desk, caller: Caller, asked: Scope, id_: str) -> Memory:
+    """The memory of this id, within what is asked for and what the caller may see.
+
+    Raises:
+        Missing: there is none; another's is answered alike.
+    """
+    scope = await scope_for(desk, caller, asked, strict=True)
     if not is_uuid(id_):
         raise Missing(UNKNOWN_MEMORY)
     async with desk.slots.taken():
         found = await desk.reading().browse.memory(caller.tenant, scope, id_)
     if found is None:
         raise Missing(UNKNOWN_MEMORY)
-    return json_answer(200, view(id_, found))
+    return found
 
 
 async def thread(desk: Desk, request: Request) -> Response:

@@ -8,14 +8,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from afterturn.consumers.recall.web.answers import Missing
+from afterturn.consumers.recall.web.browsing import memory_in_sight
 from afterturn.consumers.recall.web.desk import Desk
 from afterturn.consumers.recall.web.parameters import SCOPE, Parameters
 from afterturn.consumers.recall.web.publishing import command_of, publish, wait_of
-from afterturn.consumers.recall.web.removing import UNKNOWN_MEMORY
-from afterturn.consumers.recall.web.scoping import scope_for
 from afterturn.schemas.commands import Review
-from afterturn.schemas.types import is_uuid
 
 UNNAMED = "local"
 """The reviewer, where the service asks nobody who they are."""
@@ -41,14 +38,8 @@ async def _reviewed(desk: Desk, request: Request, decision: Literal["approve", "
     """
     caller = await desk.admit(request, "review")
     parameters = Parameters(request, {"wait", *SCOPE})
-    scope = await scope_for(desk, caller, parameters.scope(), strict=True)
     id_: str = request.path_params["id"]
-    if not is_uuid(id_):
-        raise Missing(UNKNOWN_MEMORY)
-    async with desk.slots.taken():
-        found = await desk.reading().browse.memory(caller.tenant, scope, id_)
-    if found is None:
-        raise Missing(UNKNOWN_MEMORY)
+    found = await memory_in_sight(desk, caller, parameters.scope(), id_)
     if found.status != "candidate":
         raise HTTPException(_CONFLICT, "this memory waits for no review: it is no candidate")
     fields: dict[str, object] = {"ids": (id_,), "decision": decision, "reviewer": caller.principal.id or UNNAMED}

@@ -53,6 +53,21 @@ _UNSURE = "With `wait` the answer comes once that is settled, or after so many s
 _WRITE = (TENANT, WAIT, IDEMPOTENCY)
 _ID = in_path("id", "A memory's id", examples.ID)
 
+
+def _on_one(verb: str, right: Right, summary: str, does: str = "") -> Operation:
+    """A write that concerns one memory; a review also refuses what is no candidate."""
+    return Operation(
+        method="post",
+        path=f"/v1/memories/{{id}}/{verb}",
+        right=right,
+        summary=summary,
+        description=f"{does} {_UNSURE}".strip(),
+        answers=_ACCEPTED,
+        parameters=(*_WRITE, _ID, *SCOPE),
+        also=("404", "409") if right == "review" else ("404",),
+    )
+
+
 OPERATIONS = (
     Operation(
         method="post",
@@ -118,49 +133,16 @@ OPERATIONS = (
         parameters=(*_WRITE, _ID, query("reason", "Why, for the log", {"type": "string", "maxLength": 256}), *SCOPE),
         also=("404",),
     ),
-    Operation(
-        method="post",
-        path="/v1/memories/{id}/pin",
-        right="write",
-        summary="Pin a memory",
-        description=f"It stays whatever the bound says. {_UNSURE}",
-        answers=_ACCEPTED,
-        parameters=(*_WRITE, _ID, *SCOPE),
-        also=("404",),
+    _on_one("pin", "write", "Pin a memory", "It stays whatever the bound says."),
+    _on_one("unpin", "write", "Release a pinned memory"),
+    _on_one(
+        "approve",
+        "review",
+        "Approve a candidate",
+        "It comes into use; under a key it takes the last one's place, unless that says the same. Candidates are "
+        "listed by `GET /v1/memories?status=candidate`.",
     ),
-    Operation(
-        method="post",
-        path="/v1/memories/{id}/unpin",
-        right="write",
-        summary="Release a pinned memory",
-        description=_UNSURE,
-        answers=_ACCEPTED,
-        parameters=(*_WRITE, _ID, *SCOPE),
-        also=("404",),
-    ),
-    Operation(
-        method="post",
-        path="/v1/memories/{id}/approve",
-        right="review",
-        summary="Approve a candidate",
-        description=(
-            "It comes into use; under a key it takes the last one's place, unless that says the same. Candidates are "
-            f"listed by `GET /v1/memories?status=candidate`. {_UNSURE}"
-        ),
-        answers=_ACCEPTED,
-        parameters=(*_WRITE, _ID, *SCOPE),
-        also=("404", "409"),
-    ),
-    Operation(
-        method="post",
-        path="/v1/memories/{id}/reject",
-        right="review",
-        summary="Reject a candidate",
-        description=f"It goes, and what was made from it alone. {_UNSURE}",
-        answers=_ACCEPTED,
-        parameters=(*_WRITE, _ID, *SCOPE),
-        also=("404", "409"),
-    ),
+    _on_one("reject", "review", "Reject a candidate", "It goes, and what was made from it alone."),
     Operation(
         method="post",
         path="/v1/forget",
