@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from afterturn.consumers.consolidator.grouping.commands import Prepared, Written, consolidation
 from afterturn.consumers.consolidator.grouping.groups import Group, group
 from afterturn.consumers.consolidator.grouping.policies import Policies, policies_of
-from afterturn.consumers.consolidator.grouping.sourced import Sourced
+from afterturn.consumers.consolidator.grouping.sourced import Sourced, when
 from afterturn.consumers.consolidator.summarising.summariser import Line, Summariser, UnusableAnswer
 from afterturn.consumers.store.browse import BrowseStore, Order, Place
 from afterturn.consumers.store.search import Search
@@ -44,7 +44,6 @@ class Done:
     """What a pass over a tenant has done."""
 
     published: int = 0
-    sources: int = 0
     failed: int = 0
     usage: Usage = field(default_factory=Usage)
 
@@ -85,7 +84,6 @@ async def consolidate(due_: Due, summariser: Summariser, publish: Publish, *, st
         done.usage += said.usage
         await publish(consolidation(each, Written(said.text, usage=said.usage), due_.policies.of(each.policy)))
         done.published += 1
-        done.sources += len(each.sources)
     return done
 
 
@@ -95,7 +93,7 @@ def lines(sources: Sequence[Sourced]) -> list[Line]:
 
 
 def _line(memory: Memory) -> Line:
-    at = memory.occurred_at or memory.recorded_at or datetime.fromtimestamp(0, UTC)
+    at = when(memory) or datetime.fromtimestamp(0, UTC)
     return Line(memory.content or "", memory.author, memory.role, at)
 
 

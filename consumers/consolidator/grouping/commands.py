@@ -14,14 +14,13 @@ import orjson
 from afterturn.consumers.consolidator.grouping.groups import Group
 from afterturn.consumers.consolidator.grouping.policies import GroupPolicy
 from afterturn.consumers.consolidator.grouping.sourced import Sourced
+from afterturn.consumers.consolidator.summarising.summariser import MOST_CHARS
 from afterturn.consumers.text.split import cut
 from afterturn.schemas.commands import Consolidate, Revise
 from afterturn.schemas.parts import ConsolidationSource, Summary, SummaryData, Usage
 from afterturn.schemas.points import Memory
 from afterturn.schemas.types import clean_text
 
-MAX_CHARS = 2_000
-"""How long a summary may be, its ellipsis included."""
 MAX_TAGS, MAX_TAG_CHARS = 64, 128
 MAX_DERIVED_FROM = 256
 CONSOLIDATED = "consolidated"
@@ -100,7 +99,7 @@ def _content(text: str) -> str:
     text = clean_text(text).strip()
     if not any(map(str.isalnum, text)):
         raise NotASummary("the summary has no letter and no digit")
-    return text if len(text) <= MAX_CHARS else f"{cut(text, MAX_CHARS - 1).rstrip()}…"
+    return text if len(text) <= MOST_CHARS else f"{cut(text, MOST_CHARS - 1).rstrip()}…"
 
 
 def _tags(memories: Iterable[Memory], own: Iterable[str]) -> tuple[str, ...]:

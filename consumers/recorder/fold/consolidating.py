@@ -46,7 +46,7 @@ def _left_out(view: View, command: Consolidate, tenant: TenantState) -> str | No
     settings = tenant.settings
     if settings.phases and settings.phases.consolidate == "off":
         return "off"
-    met = [view.live(command.tenant, source.id) or view.memory(source.id) for source in command.sources]
+    met = [view.memory(source.id) for source in command.sources]
     there = [memory for memory in met if memory is not None and memory.tenant == command.tenant]
     if any(memory.status not in ("deleted", "erased") and memory.scope != command.scope for memory in there):
         return "scope"

@@ -47,8 +47,13 @@ def tombstone(memory: Memory, rev: int, status: Status, *, cascade: bool = False
 
 def _key_before(memory: Memory, rev: int) -> int | None:
     if memory.status == "superseded" and memory.rev == rev and memory.evict_key is not None:
-        return evict_key(memory.importance or 0.0, memory.evict_key & _NUMBER)
+        return in_use_key(memory)
     return memory.evict_key
+
+
+def in_use_key(memory: Memory) -> int | None:
+    """Where a memory stands in the order of leaving while it is in use: by its importance, then its number."""
+    return None if memory.evict_key is None else evict_key(memory.importance or 0.0, memory.evict_key & _NUMBER)
 
 
 def erased(point: StoredPoint, rev: int) -> StoredPoint:
@@ -75,8 +80,7 @@ def superseded(memory: Memory, rev: int) -> Memory:
 
 def active(memory: Memory, rev: int) -> Memory:
     """A memory that is in use (again), in the order its importance gives it."""
-    key = None if memory.evict_key is None else evict_key(memory.importance or 0.0, memory.evict_key & _NUMBER)
-    return memory.model_copy(update={"status": "active", "evict_key": key, "rev": rev})
+    return memory.model_copy(update={"status": "active", "evict_key": in_use_key(memory), "rev": rev})
 
 
 def as_it_was(point: Memory) -> Memory:
@@ -84,7 +88,7 @@ def as_it_was(point: Memory) -> Memory:
     key, status = point.evict_key, "active"
     if key is not None and key <= _NUMBER:
         if point.status == "superseded" and point.importance is not None:
-            key = evict_key(point.importance, key)
+            key = in_use_key(point)
         else:
             status = "superseded"
     return point.model_copy(update={"status": status, "evict_key": key, "rev": point.born, "cascade": False})

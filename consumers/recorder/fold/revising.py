@@ -6,13 +6,13 @@ from typing import Any
 
 from afterturn.consumers.recorder.decoding import Arrival
 from afterturn.consumers.recorder.fold.receipts import leave_receipt, skip
-from afterturn.consumers.recorder.fold.removal import active, superseded, tombstone
+from afterturn.consumers.recorder.fold.removal import active, in_use_key, superseded, tombstone
 from afterturn.consumers.recorder.fold.tenants import tenant_of, without
 from afterturn.consumers.recorder.fold.view import View
 from afterturn.schemas.commands import Revise
 from afterturn.schemas.ids import tenant_id
 from afterturn.schemas.parts import LIVE, Change, Set
-from afterturn.schemas.points import RANK_SHIFT, Memory, Outcome, evict_key
+from afterturn.schemas.points import Memory, Outcome
 
 REVISED = "memory.revised.v1"
 _ONE_BY_ONE = frozenset({"stale", "revived", "expired"})
@@ -81,11 +81,6 @@ def revised(memory: Memory, to: Set, arrival: Arrival, reason: str) -> Memory:
         return superseded(changed, arrival.rev).model_copy(update={"stale": reason == "stale"})
     if to.status == "active":
         return active(changed, arrival.rev).model_copy(update={"stale": False})
-    return changed.model_copy(update={"evict_key": _key(changed)}) if "importance" in fields else changed
-
-
-def _key(memory: Memory) -> int | None:
-    """Where a memory of another importance stands in the order of leaving."""
-    if memory.evict_key is None or memory.status == "superseded":
-        return memory.evict_key
-    return evict_key(memory.importance or 0.0, memory.evict_key & ((1 << RANK_SHIFT) - 1))
+    if "importance" in fields and changed.status != "superseded":
+        return changed.model_copy(update={"evict_key": in_use_key(changed)})
+    return changed
